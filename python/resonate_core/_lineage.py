@@ -113,7 +113,7 @@ def function_of(param: Mapping[str, Any]) -> str | None:
     """
     try:
         call = json.loads(base64.b64decode(param.get("data") or "", validate=True))
-    except (binascii.Error, ValueError):
+    except (binascii.Error, ValueError, RecursionError):
         return None
     func = call.get("func") if isinstance(call, dict) else None
     return func if isinstance(func, str) else None

@@ -98,7 +98,7 @@ def payload_text(value: Mapping[str, Any]) -> str:
     try:
         text = base64.b64decode(data, validate=True).decode("utf-8")
         json.loads(text)
-    except (binascii.Error, ValueError):
+    except (binascii.Error, ValueError, RecursionError):
         return clean(data)
     return clean(text)
 

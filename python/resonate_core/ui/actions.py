@@ -77,12 +77,12 @@ def _wire(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _bulk(data: Mapping[str, Any]) -> list[Request]:
     kind, ids = data.get("kind"), data.get("ids")
-    if kind not in _BULK:
+    if not isinstance(kind, str) or kind not in _BULK:
         raise Refused(400, f"data.kind must be one of {', '.join(sorted(_BULK))}, got {kind!r}")
     if not isinstance(ids, list) or not 1 <= len(ids) <= _MOST_IDS or not all(isinstance(id, str) and id for id in ids):
         got = f"{len(ids)} of them" if isinstance(ids, list) else repr(ids)
         raise Refused(400, f"data.ids must be 1 to {_MOST_IDS} texts that are not empty, got {got}")
-    return [(str(kind), {"id": id}) for id in dict.fromkeys(ids)]
+    return [(kind, {"id": id}) for id in dict.fromkeys(ids)]
 
 
 def _rerun(door: Door, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,10 @@ def _rerun(door: Door, data: Mapping[str, Any]) -> dict[str, Any]:
         text = data["payloadText"]
         if not isinstance(text, str) or REDACTED in text:
             raise Refused(400, f"data.payloadText must be a text without {REDACTED!r}")
-        made["payload"] = {**headers, "data": base64.b64encode(text.encode()).decode()}
+        try:
+            made["payload"] = {**headers, "data": base64.b64encode(text.encode()).decode()}
+        except UnicodeEncodeError as error:
+            raise Refused(400, f"data.payloadText must be valid Unicode, got {text[:40]!a}") from error
     elif "payload" in data:
         _, original = decoded(job["payload"])
         content = _restored(data["payload"], original)

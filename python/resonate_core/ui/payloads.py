@@ -8,9 +8,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .redaction import Redaction
+from .redaction import DEEPEST, Redaction
 
-__all__ = ["BRIEF", "FULL", "SHOWN", "decoded", "encoded", "shown"]
+__all__ = ["BRIEF", "FULL", "SHOWN", "decoded", "encoded", "is_nested_deeper", "shown"]
 
 #: The most characters of a payload: in a list, on a page of one record, and on request.
 BRIEF, SHOWN, FULL = 1024, 65_536, 2_097_152
@@ -51,7 +51,28 @@ def encoded(content: Any) -> dict[str, Any]:
         {'data': 'eyJhIjoxfQ=='}
     """
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return {"data": base64.b64encode(text.encode()).decode()}
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:  # JSON may escape half a surrogate pair, and UTF-8 has no bytes for it
+        raw = json.dumps(content, separators=(",", ":")).encode()
+    return {"data": base64.b64encode(raw).decode()}
+
+
+def is_nested_deeper(content: Any, levels: int = DEEPEST) -> bool:
+    """Return whether JSON nests deeper than so many lists and objects.
+
+    Example:
+        >>> from resonate_core.ui.payloads import is_nested_deeper
+        >>> is_nested_deeper([[1]], 1), is_nested_deeper([[1]], 2)
+        (True, False)
+    """
+    level = [content]
+    for _ in range(levels + 1):
+        containers = [one for one in level if isinstance(one, (dict, list))]
+        if not containers:
+            return False
+        level = [member for one in containers for member in (one.values() if isinstance(one, dict) else one)]
+    return True
 
 
 def shown(value: Mapping[str, Any] | None, redaction: Redaction, *, hidden: bool = False, most: int = SHOWN) -> dict[str, Any]:
@@ -85,6 +106,17 @@ def shown(value: Mapping[str, Any] | None, redaction: Redaction, *, hidden: bool
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         if len(text) > most:
             made |= {"kind": "text", "text": text[:most], "truncated": True}
-        else:
+        elif _is_for_browsers(content):
             made["json"] = content
+        else:
+            made |= {"kind": "text", "text": text}
     return made
+
+
+def _is_for_browsers(content: Any) -> bool:
+    """Python also reads and writes NaN and Infinity, at which a browser refuses the whole response."""
+    try:
+        json.dumps(content, allow_nan=False)
+    except ValueError:
+        return False
+    return not is_nested_deeper(content)

@@ -13,9 +13,11 @@ from typing import Any
 
 from .options import UiOptions
 
-__all__ = ["REDACTED", "Redaction", "Rules"]
+__all__ = ["DEEPEST", "REDACTED", "Redaction", "Rules"]
 
 REDACTED = "[redacted]"
+#: The most levels of JSON that are examined, shown and taken: deeper JSON of a program is shown as text.
+DEEPEST = 100
 #: Shorter texts are redacted in their place only: they occur in other words by chance.
 _SHORTEST = 4
 #: A payload that is redacted as a whole holds ordinary words, too.
@@ -99,21 +101,28 @@ class Redaction:
                 if len(text) >= shortest and len(self._secrets) < _MOST_SECRETS:
                     self._secrets.add(text)
 
-    def members(self, value: Any) -> Any:
-        """Return JSON with the values of redacted keys replaced; they are noted."""
+    def members(self, value: Any, levels: int = DEEPEST) -> Any:
+        """Return JSON with the values of redacted keys replaced; they are noted.
+
+        Args:
+            value: The JSON.
+            levels: How many levels are examined. Deeper lists and objects are replaced whole.
+        """
         if not self.rules.any:
             return value
+        if isinstance(value, (Mapping, list)) and levels == 0:
+            return REDACTED
         if isinstance(value, Mapping):
-            return {key: self._member(key, member) for key, member in value.items()}
+            return {key: self._member(key, member, levels - 1) for key, member in value.items()}
         if isinstance(value, list):
-            return [self.members(member) for member in value]
+            return [self.members(member, levels - 1) for member in value]
         return self.rules.without_assignments(value) if isinstance(value, str) else value
 
-    def _member(self, key: str, value: Any) -> Any:
+    def _member(self, key: str, value: Any, levels: int) -> Any:
         if self.rules.hides_key(key):
             self.hide(value, _SHORTEST)
             return REDACTED
-        return self.members(value)
+        return self.members(value, levels)
 
     def text(self, text: str) -> str:
         """Return a text without assignments to redacted keys; JSON in it is redacted as JSON."""

@@ -180,6 +180,6 @@ def _has(kind: str, content: Any, path: str | None, text: str) -> bool:
         return content == text
     try:
         expected = loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return type(expected) is type(content) and bool(expected == content)
