@@ -3,7 +3,7 @@
 python -m bench.metrics [--rounds N] [--store memory]
 
 A server counts the commits of its store in a watch, and sums them up for each scrape. So the same jobs are run three times in turn:
-without a watch, with one, and with one that is scraped once a second, which is fifteen times as often as Prometheus does by default.
+without a watch, with a watch, and with a watch and a scrape every second. Prometheus scrapes every 15 seconds or less often.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from pathlib import Path
 
 import resonate_core as rc
 from resonate_core.server.metrics import Metrics
-from resonate_core.worker import Worker
 
-from .jobs import calls
+from .jobs import calls, workers
 from .report import machine
 
 _SECOND = 1.0
@@ -40,19 +39,7 @@ def _cycle(batch: int) -> Callable[[rc.Store, int], None]:
 
 
 def _worker(store: rc.Store, jobs: int) -> None:
-    worker = Worker(store, concurrency=100, batch=200)
-    left = [jobs]
-
-    @worker.task(calls.TYPE)
-    async def noop(_: str) -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            worker.stop()
-
-    calls.enqueue_all(store, jobs, 1000)
-    worker.run(signals=False)
-    if worker.counts.completed != jobs:
-        raise RuntimeError(f"{worker.counts} instead of {jobs} completed")
+    workers.run_all(store, jobs, "batched", "100 in the loop")()
 
 
 #: The ways to run the jobs, and how many of `_JOBS` are one round.

@@ -65,7 +65,12 @@ def _handler(worker: Worker, jobs: int, loop: bool) -> None:
 
 def in_this_process(stored: str, way: str, who: str, folder: Path) -> Body:
     """One worker, in the process that enqueues, as huey's consumer is in its bench."""
-    store, jobs, (size, batch) = open_store(stored, folder), _jobs(stored, way), WAYS[way]
+    return run_all(open_store(stored, folder), _jobs(stored, way), way, who)
+
+
+def run_all(store: rc.Store, jobs: int, way: str, who: str) -> Body:
+    """Prepare one worker; the body enqueues so many jobs, and the worker runs them."""
+    size, batch = WAYS[way]
     worker = Worker(store, concurrency=int(who.split()[0]), batch=batch)
     _handler(worker, jobs, loop=who.endswith("loop"))
 

@@ -37,22 +37,22 @@ struct FoundRecords {
 using JobsFound = FoundRecords<JobRecord>;
 using PromisesFound = FoundRecords<PromiseRecord>;
 
+// A call of body(storage, now) as a call with the storage alone.
+template <class Body>
+auto at_present(Engine& engine, Body& body) {
+  return [&](Storage& storage) { return body(storage, std::max(engine.clock()->now(), storage.counters().now)); };
+}
+
 // Calls body(storage, now) on a snapshot, without the GIL.
 template <class Body>
 auto on_snapshot(const Views& self, Body body) {
-  return self.store->without_gil([&](Engine& engine) {
-    return engine.with_snapshot(
-        [&](Storage& storage) { return body(storage, std::max(engine.clock()->now(), storage.counters().now)); });
-  });
+  return self.store->without_gil([&](Engine& engine) { return engine.with_snapshot(at_present(engine, body)); });
 }
 
 // The same for a body that reads few rows, by no index of ids (Engine::with_few_rows).
 template <class Body>
 auto on_few_rows(const Views& self, Body body) {
-  return self.store->without_gil([&](Engine& engine) {
-    return engine.with_few_rows(
-        [&](Storage& storage) { return body(storage, std::max(engine.clock()->now(), storage.counters().now)); });
-  });
+  return self.store->without_gil([&](Engine& engine) { return engine.with_few_rows(at_present(engine, body)); });
 }
 
 std::size_t size_of(py::handle given, const char* argument, std::size_t otherwise, std::int64_t least = 1,

@@ -50,11 +50,10 @@ def encoded(content: Any) -> dict[str, Any]:
         >>> encoded({"a": 1})
         {'data': 'eyJhIjoxfQ=='}
     """
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     try:
-        raw = text.encode()
+        raw = _written(content).encode()
     except UnicodeEncodeError:  # JSON may escape half a surrogate pair, and UTF-8 has no bytes for it
-        raw = json.dumps(content, separators=(",", ":")).encode()
+        raw = _written(content, ensure_ascii=True).encode()
     return {"data": base64.b64encode(raw).decode()}
 
 
@@ -103,20 +102,18 @@ def shown(value: Mapping[str, Any] | None, redaction: Redaction, *, hidden: bool
             made["truncated"] = True
     elif kind == "json":
         content = redaction.members(content)
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        try:
+            text, readable = _written(content, allow_nan=False), not is_nested_deeper(content)
+        except ValueError:  # Python also reads and writes NaN and Infinity, at which a browser refuses the whole response
+            text, readable = _written(content), False
         if len(text) > most:
             made |= {"kind": "text", "text": text[:most], "truncated": True}
-        elif _is_for_browsers(content):
+        elif readable:
             made["json"] = content
         else:
             made |= {"kind": "text", "text": text}
     return made
 
 
-def _is_for_browsers(content: Any) -> bool:
-    """Python also reads and writes NaN and Infinity, at which a browser refuses the whole response."""
-    try:
-        json.dumps(content, allow_nan=False)
-    except ValueError:
-        return False
-    return not is_nested_deeper(content)
+def _written(content: Any, *, ensure_ascii: bool = False, allow_nan: bool = True) -> str:
+    return json.dumps(content, ensure_ascii=ensure_ascii, allow_nan=allow_nan, separators=(",", ":"))
