@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ._instants import length, moment
+from ._payloads import decoded
 
 __all__ = ["Call", "Requests", "calls_of", "family_of", "function_of", "in_order"]
 
@@ -111,10 +109,7 @@ def function_of(param: Mapping[str, Any]) -> str | None:
         >>> function_of(promise.param.to_dict()), function_of({"data": "?"}), function_of({})
         ('charge', None, None)
     """
-    try:
-        call = json.loads(base64.b64decode(param.get("data") or "", validate=True))
-    except (binascii.Error, ValueError, RecursionError):
-        return None
+    call = decoded(param).content
     func = call.get("func") if isinstance(call, dict) else None
     return func if isinstance(func, str) else None
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from resonate_core._instants import length, moment
+from resonate_core._payloads import decoded
 from resonate_core.cli.values import now
 
 if TYPE_CHECKING:
@@ -92,15 +91,8 @@ def beside(ms: int, present: int) -> str:
 
 def payload_text(value: Mapping[str, Any]) -> str:
     """The data of a value to read: its JSON where it is JSON in base64, else the data as it is."""
-    data = value.get("data")
-    if not data:
-        return ""
-    try:
-        text = base64.b64decode(data, validate=True).decode("utf-8")
-        json.loads(text)
-    except (binascii.Error, ValueError, RecursionError):
-        return clean(data)
-    return clean(text)
+    payload = decoded(value)
+    return clean(payload.text if payload.kind == "json" else value.get("data") or "")
 
 
 def say(text: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import resonate_core as rc
+from resonate_core._payloads import parse_json
 from resonate_core.cli.exits import Exit, Failure
 
 __all__ = ["duration", "encode", "instant", "now", "pairs", "payload", "read_json"]
@@ -136,15 +137,11 @@ def read_json(text: str, option: str) -> Any:
     """
     text = _given(text, option)
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return parse_json(text)
     except ValueError as error:
         shown = text.strip() if len(text) < 60 else text.strip()[:57] + "..."
         hint = "; a text has its quotes: '\"text\"'" if re.fullmatch(r"[\w .:/-]+", shown) else ""
         raise Failure(f"{option}: {shown!r} is no JSON: {error}{hint}", Exit.USAGE) from error
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def encode(value: Any) -> str:

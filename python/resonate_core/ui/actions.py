@@ -7,10 +7,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._payloads import decoded
 from . import records
 from .door import Door, Refused
 from .jobs import RERUN_OF
-from .payloads import decoded, encoded
+from .payloads import encoded
 from .redaction import REDACTED
 
 __all__ = ["KINDS", "answered", "requests_of", "results_of"]
@@ -106,7 +107,7 @@ def _rerun(door: Door, data: Mapping[str, Any]) -> dict[str, Any]:
         except UnicodeEncodeError as error:
             raise Refused(400, f"data.payloadText must be valid Unicode, got {text[:40]!a}") from error
     elif "payload" in data:
-        _, original = decoded(job["payload"])
+        original = decoded(job["payload"]).content
         content = _restored(data["payload"], original)
         if _has_placeholder(content):
             raise Refused(400, f"data.payload must have {REDACTED!r} only where the payload of job {id!r} has a value")

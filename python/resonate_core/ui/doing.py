@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
+from .._payloads import parse_json
 from .actions import answered, requests_of, results_of
 from .door import Door, Refused
 from .payloads import is_nested_deeper
@@ -28,21 +28,14 @@ def parsed(body: bytes) -> dict[str, Any]:
         Refused: It is none.
     """
     try:
-        made = json.loads(body, parse_constant=_finite, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
+        made = parse_json(body)
+    except ValueError as error:
         raise Refused(400, "the body must be JSON") from error
     if not isinstance(made, dict):
         raise Refused(400, f"the body must be a JSON object, got {type(made).__name__}")
     if is_nested_deeper(made, DEEPEST + 2):  # the body, its data, and a payload
         raise Refused(400, f"the body must have payloads nested at most {DEEPEST} deep")
     return made
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"JSON has no number {text}")
-    return number
 
 
 def do(door: Door, body: Mapping[str, Any], site: Site) -> dict[str, Any]:

@@ -3,43 +3,18 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Mapping
 from typing import Any
 
+from .._payloads import decoded
 from .redaction import DEEPEST, Redaction
 
-__all__ = ["BRIEF", "FULL", "SHOWN", "decoded", "encoded", "is_nested_deeper", "shown"]
+__all__ = ["BRIEF", "FULL", "SHOWN", "encoded", "is_nested_deeper", "shown"]
 
 #: The most characters of a payload: in a list, on a page of one record, and on request.
 BRIEF, SHOWN, FULL = 1024, 65_536, 2_097_152
 _REDACTED = {"kind": "redacted"}
-
-
-def decoded(value: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the kind of a value on the wire, `json`, `text`, `binary` or `none`, and what it holds.
-
-    Example:
-        >>> from resonate_core.ui.payloads import decoded
-        >>> decoded({"data": "eyJhIjoxfQ=="}), decoded({"data": "aGk="}), decoded({})
-        (('json', {'a': 1}), ('text', 'hi'), ('none', None))
-    """
-    data = value.get("data")
-    if not data:
-        return "none", None
-    try:
-        raw = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        return "text", data  # no base64: clients may store any text
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError:
-        return "binary", raw
-    try:
-        return "json", json.loads(text)
-    except (ValueError, RecursionError):
-        return "text", text
 
 
 def encoded(content: Any) -> dict[str, Any]:
@@ -85,7 +60,7 @@ def shown(value: Mapping[str, Any] | None, redaction: Redaction, *, hidden: bool
     """
     if not value:
         return {"kind": "none"}
-    kind, content = decoded(value)
+    kind, content, _ = decoded(value)
     headers = value.get("headers")
     if hidden:
         redaction.hide([content if kind != "binary" else None, headers])

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from json import dumps, loads
 from typing import Any
 
+from .._payloads import decoded
 from .door import Door
 from .parameters import BadParameter
-from .payloads import decoded
 
 __all__ = ["Found", "JobFilter", "PromiseFilter", "find_jobs", "find_roots"]
 
@@ -160,7 +160,7 @@ def _matches(door: Door, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
         return True
     if hidden:
         return False
-    kind, content = decoded(job["payload"])
+    kind, content, _ = decoded(job["payload"])
     content = door.redaction.members(content) if kind == "json" else content
     return all(_has(kind, content, path, text) for path, text in wanted.arguments)
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pprint import pformat
 from typing import Any
 
+from .._payloads import decoded
 from .door import Door
 from .journeys import Journey
-from .payloads import decoded, encoded
+from .payloads import encoded
 from .redaction import REDACTED
 
 __all__ = ["pytest_story"]
@@ -140,7 +141,7 @@ def _error(door: Door, error: Mapping[str, Any], hidden: bool) -> dict[str, Any]
 
 
 def _value(door: Door, value: Mapping[str, Any], hidden: bool) -> dict[str, Any]:
-    kind, content = decoded(value)
+    kind, content, _ = decoded(value)
     made: dict[str, Any] = {}
     if value.get("headers"):
         made["headers"] = dict.fromkeys(value["headers"], REDACTED) if hidden else door.redaction.members(value["headers"])
