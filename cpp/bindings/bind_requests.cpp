@@ -10,6 +10,7 @@
 
 #include "arguments.hpp"
 #include "bind.hpp"
+#include "codec/kinds.hpp"
 #include "fork_safety.hpp"
 #include "machine/tag_advice.hpp"
 #include "protocol/admission.hpp"
@@ -142,9 +143,25 @@ py::typing::List<StatusAndReply> run(const StoreHandle& store, const py::typing:
   return made;
 }
 
+py::typing::Set<py::str> kinds() {
+  py::typing::Set<py::str> names;
+  for (std::size_t kind = 0; kind < kKindCount; ++kind)
+    for (const Dialect& dialect : kDialects)
+      if (const std::string_view name = name_of(static_cast<Kind>(kind), dialect.id); !name.empty()) names.add(py::str(name));
+  return names;
+}
+
 }  // namespace
 
 void bind_requests(py::module_& module) {
+  module.def("request_kinds", &kinds, R"doc(
+Return the kinds of requests that a store answers, in both versions of the protocol.
+
+Example:
+    >>> from resonate_core._core import request_kinds
+    >>> sorted(kind for kind in request_kinds() if kind.startswith("promise.reg"))
+    ['promise.register', 'promise.register_callback', 'promise.register_listener']
+)doc");
   py::class_<Limits>(module, "RequestLimits", R"doc(
 Limits of a request's size and of the durations in it. A request beyond a limit is refused with status 400.
 

@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-from .._core import database_counts
+from .._core import database_counts, request_kinds
 from .queue_metrics import QueueMetrics
 from .store_metrics import StoreMetrics
 
@@ -22,19 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Metrics"]
 
 #: Every kind of both dialects; any other kind is counted as "unknown".
-KINDS = frozenset(
-    f"{noun}.{verb}"
-    for noun, verbs in {
-        "promise": "get create settle register_callback register_listener register subscribe search",
-        "task": "get create acquire release suspend fulfill fence heartbeat halt continue search",
-        "schedule": "get create delete search pause resume",
-        "job": "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze report "
-        "cancel run archive delete search stats",
-        "queue": "set get pause resume list",
-        "debug": "start stop reset tick snap",
-    }.items()
-    for verb in verbs.split()
-)
+KINDS = frozenset(request_kinds())
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
