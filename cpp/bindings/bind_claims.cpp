@@ -19,20 +19,27 @@ using Statuses = py::typing::List<py::int_>;
 
 JobRecord get(const Jobs& self, const Str& id) { return self.store->run_for_job(JobGet{id_of(id)}); }
 
-JobBatch claim(const Jobs& self, const QueueNames& queues, const OptionalInt& count, const Str& worker,
-               const DurationArgument& lease, const OptionalDuration& run_lease, const Flag& strict, const OptionalInt& start) {
-  JobClaim claim{.queues = queue_choices(queues, "queues"),
-                 .count = optional_integer(count, "count").value_or(1),
-                 .worker = std::string(text(worker, "worker")),
-                 .lease = duration(lease, "lease"),
-                 .run_lease = optional_duration(run_lease, "run_lease"),
-                 .strict = strict.ptr() == Py_True,
-                 .start = optional_integer(start, "start").value_or(0)};
-  Reply reply = self.store->run(std::move(claim));
+JobClaim claim_of(const QueueNames& queues, const OptionalInt& count, const Str& worker, const DurationArgument& lease,
+                  const OptionalDuration& run_lease, const Flag& strict, const OptionalInt& start) {
+  return {.queues = queue_choices(queues, "queues"),
+          .count = optional_integer(count, "count").value_or(1),
+          .worker = std::string(text(worker, "worker")),
+          .lease = duration(lease, "lease"),
+          .run_lease = optional_duration(run_lease, "run_lease"),
+          .strict = strict.ptr() == Py_True,
+          .start = optional_integer(start, "start").value_or(0)};
+}
+
+JobBatch batch_of(Reply&& reply) {
   JobBatch batch;
   batch.rows = std::move(reply.rows);
   if (reply.jobs->next_at != kUnset) batch.next_at = reply.jobs->next_at;
   return batch;
+}
+
+JobBatch claim(const Jobs& self, const QueueNames& queues, const OptionalInt& count, const Str& worker,
+               const DurationArgument& lease, const OptionalDuration& run_lease, const Flag& strict, const OptionalInt& start) {
+  return batch_of(self.store->run(claim_of(queues, count, worker, lease, run_lease, strict, start)));
 }
 
 JobRecord start(const Jobs& self, const Str& id, const Int& version, const OptionalDuration& lease) {
@@ -61,7 +68,7 @@ JobRecord complete(const Jobs& self, const Str& id, const Int& version, const An
       JobComplete{.id = id_of(id), .version = integer(version, "version"), .result = value_of(result, headers, "result")});
 }
 
-Statuses complete_many(const Jobs& self, const Completions& jobs) {
+JobCompleteMany completions_of(const Completions& jobs) {
   constexpr const char* kExpected = "an iterable of (id, version, result)";
   JobCompleteMany many;
   const py::object items = fast_sequence(jobs, "jobs", kExpected);
@@ -73,8 +80,43 @@ Statuses complete_many(const Jobs& self, const Completions& jobs) {
                          .version = integer(PySequence_Fast_GET_ITEM(parts.ptr(), 1), "jobs"),
                          .result = value_of(PySequence_Fast_GET_ITEM(parts.ptr(), 2), py::none(), "jobs")});
   }
+  return many;
+}
+
+Statuses complete_many(const Jobs& self, const Completions& jobs) {
+  JobCompleteMany many = completions_of(jobs);
   if (many.jobs.empty()) return {};
   return statuses_of(self.store->run(std::move(many)));
+}
+
+// What a worker does between two waits. None stands for a request that was refused as a whole, or had nothing to do.
+using Exchanged = Shown<"tuple[list[int] | None, list[int] | None, resonate_core._core.JobBatch | None]">;
+Exchanged exchange(const Jobs& self, const Completions& completed, const Held& started, const QueueNames& queues,
+                   const OptionalInt& count, const Str& worker, const DurationArgument& lease, const OptionalDuration& run_lease,
+                   const Flag& strict, const OptionalInt& start) {
+  std::vector<Request> requests;
+  const auto add = [&requests](auto&& operation) { requests.push_back({.operation = std::move(operation)}); };
+  if (JobCompleteMany many = completions_of(completed); !many.jobs.empty()) add(std::move(many));
+  const bool completes = !requests.empty();
+  if (JobStartMany many{.jobs = held<JobRef>(started, "started"), .lease = optional_duration(run_lease, "run_lease")};
+      !many.jobs.empty())
+    add(std::move(many));
+  const bool starts = requests.size() > (completes ? 1 : 0);
+  const bool claims = optional_integer(count, "count").value_or(0) > 0;
+  if (claims) add(claim_of(queues, count, worker, lease, run_lease, strict, start));
+  std::vector<Reply> replies;
+  if (!requests.empty()) replies = self.store->without_gil([&](Engine& engine) { return engine.apply(std::move(requests)); });
+  auto next = replies.begin();
+  const auto statuses = [&next](bool asked) -> py::object {
+    if (!asked) return py::none();
+    const Reply& reply = *next++;
+    return reply.ok() ? py::object(statuses_of(reply)) : py::none();
+  };
+  py::object of_completed = statuses(completes);
+  py::object of_started = statuses(starts);
+  py::object batch = py::none();
+  if (claims && next->ok()) batch = py::cast(batch_of(std::move(*next)));
+  return Exchanged(py::make_tuple(std::move(of_completed), std::move(of_started), std::move(batch)));
 }
 
 JobRecord fail(const Jobs& self, const Str& id, const Int& version, const Str& code, const OptionalStr& message,
@@ -265,6 +307,26 @@ Example:
     >>> store = rc.Store(clock=rc.ManualClock())
     >>> store.jobs.complete_many([("a", 1, None)])
     [404]
+)doc")
+      .def("_exchange", &exchange, py::arg("completed"), py::arg("started"), py::arg("queues"), py::arg("count"), py::kw_only(),
+           py::arg("worker"), py::arg("lease"), py::arg("run_lease"), py::arg("strict"), py::arg("start"), R"doc(
+Complete jobs, start claimed ones and claim more, in one transaction: `complete_many`, `start_many` and `claim`.
+
+Args:
+    completed: As of `complete_many`; none: complete nothing.
+    started: As of `start_many`; none: start nothing.
+    count: As of `claim`; 0: claim nothing.
+
+Returns:
+    What the three return. None: there was nothing to do, or the request was refused as a whole; made by itself, it says why.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.jobs.enqueue("t", id="a")
+    >>> options = {"worker": "w", "lease": 60_000, "run_lease": 60_000, "strict": False, "start": 1}
+    >>> completed, started, claimed = store.jobs._exchange([], [("b", 1)], "default", 1, **options)
+    >>> completed, started, [job.state for job in claimed]
+    (None, [404], ['running'])
 )doc")
       .def("heartbeat", &heartbeat, py::arg("worker"), py::arg("jobs"), R"doc(
 Renew the leases of claimed or running jobs, each by its own duration.

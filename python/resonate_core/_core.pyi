@@ -62,6 +62,7 @@ __all__: list[str] = [
     "database_counts",
     "job_state_names",
     "replay",
+    "request_kinds",
     "schema_versions",
     "sqlite_library",
     "submission_problem",
@@ -2335,6 +2336,38 @@ class Jobs:
         >>> store.promises.get("mail:1").value.json()
         'sent'
     """
+    def _exchange(
+        self,
+        completed: collections.abc.Iterable[tuple[str, int, typing.Any]],
+        started: collections.abc.Iterable[tuple[str, int]],
+        queues: str | collections.abc.Iterable[str] | collections.abc.Mapping[str, int],
+        count: int | None,
+        *,
+        worker: str,
+        lease: int | datetime.timedelta,
+        run_lease: int | datetime.timedelta | None,
+        strict: bool | None,
+        start: int | None,
+    ) -> tuple[list[int] | None, list[int] | None, JobBatch | None]:
+        """
+        Complete jobs, start claimed ones and claim more, in one transaction: `complete_many`, `start_many` and `claim`.
+
+        Args:
+            completed: As of `complete_many`; none: complete nothing.
+            started: As of `start_many`; none: start nothing.
+            count: As of `claim`; 0: claim nothing.
+
+        Returns:
+            What the three return. None: there was nothing to do, or the request was refused as a whole; made by itself, it says why.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a")
+            >>> options = {"worker": "w", "lease": 60_000, "run_lease": 60_000, "strict": False, "start": 1}
+            >>> completed, started, claimed = store.jobs._exchange([], [("b", 1)], "default", 1, **options)
+            >>> completed, started, [job.state for job in claimed]
+            (None, [404], ['running'])
+        """
     def archive(self, id: str) -> Job:
         """
         Archive a pending, scheduled or retrying job until a person runs it.
@@ -4532,6 +4565,16 @@ def replay(trace: str | os.PathLike[str] | collections.abc.Iterable[str | bytes]
         >>> forged = trace.getvalue().replace('"timeoutAt":1000', '"timeoutAt":2000', 1).splitlines()
         >>> rc.replay(forged).line
         2
+    """
+
+def request_kinds() -> set[str]:
+    """
+    Return the kinds of requests that a store answers, in both versions of the protocol.
+
+    Example:
+        >>> from resonate_core._core import request_kinds
+        >>> sorted(kind for kind in request_kinds() if kind.startswith("promise.reg"))
+        ['promise.register', 'promise.register_callback', 'promise.register_listener']
     """
 
 def schema_versions(path_or_url: str) -> tuple[str, int | None, int]:

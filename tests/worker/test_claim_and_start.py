@@ -11,6 +11,7 @@ from waiting import until
 
 import resonate_core as rc
 from resonate_core.worker import JobContext, Worker
+from resonate_core.worker.client import Claim, Exchanged
 from resonate_core.worker.environment import Environment
 from resonate_core.worker.store_client import StoreClient
 
@@ -24,10 +25,18 @@ class Watched(StoreClient):
         super().__init__(store)
         self.claims: list[tuple[int, int]] = []
         self.started: list[int] = []
+        self.transactions = 0
 
-    def claim(self, queues: Any, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Any:
-        self.claims.append((count, start))
-        return super().claim(queues, count, worker, lease, run_lease, strict, start)
+    def exchange(self, results: Any, held: Any, lease: int, claim: Claim | None) -> Any:
+        self.transactions += 1
+        if claim is not None:
+            self.claims.append((claim.most, claim.start))
+        if held:
+            self.started.append(len(held))
+        return super().exchange(results, held, lease, claim)
+
+    def claim(self, claim: Claim) -> Any:
+        raise AssertionError("a worker claims in the transaction that completes and starts")
 
     def start_many(self, held: Any, lease: int) -> list[int]:
         self.started.append(len(held))
@@ -197,3 +206,41 @@ def test_a_stop_gives_back_a_batch_of_which_some_were_started(live_store: rc.Sto
     assert [job.state for job in found] == ["pending"] * 3
     assert [job.retry_count for job in found] == [0] * 3
     assert (worker.counts.released, worker.counts.snoozed) == (2, 1)
+
+
+def test_a_round_is_one_transaction(live_store: rc.Store):
+    worker, client = watched(live_store, concurrency=2, batch=2)
+    jobs = worker.task("t", retention="kept")(lambda n: n).enqueue_many(range(20))
+    live_store.jobs.enqueue("other", queue="elsewhere")  # the next claim finds nothing and waits
+    with worker:
+        until(lambda: worker.counts.completed == 20, worker.counts)
+    assert [live_store.jobs.get(job.id).result.json() for job in jobs] == list(range(20))
+    assert sum(client.started) + sum(start for _, start in client.claims) >= 20
+    assert client.transactions <= 20 + 5, "a completion, a start and a claim share a transaction"
+
+
+def test_a_result_that_cannot_be_stored_fails_its_job_alone(live_store: rc.Store):
+    worker, client = watched(live_store, concurrency=4)
+    jobs = worker.task("t", retention="kept", max_retries=0)(lambda n: object() if n == 2 else n).enqueue_many(range(4))
+    later = worker.task("later", retention="kept")(lambda: "done").enqueue()
+    with worker:
+        until(lambda: worker.counts.completed == 4 and worker.counts.failed == 1, worker.counts)
+    assert [live_store.jobs.get(job.id).state for job in jobs] == ["completed", "completed", "archived", "completed"]
+    assert live_store.jobs.get(later.id).state == "completed"
+
+
+def test_what_is_refused_in_the_transaction_is_requested_by_itself(live_store: rc.Store):
+    class Refused(Watched):
+        def exchange(self, results: Any, held: Any, lease: int, claim: Claim | None) -> Any:
+            done = super().exchange([], [], lease, None)
+            assert done == Exchanged()
+            return done
+
+        def claim(self, claim: Claim) -> Any:
+            return StoreClient.claim(self, claim)
+
+    worker = Worker(live_store, batch=3, concurrency=1, environment=Environment(connect=lambda target, token: Refused(live_store)))
+    jobs = worker.task("t", retention="kept")(lambda n: n).enqueue_many(range(6))
+    with worker:
+        until(lambda: worker.counts.completed == 6, worker.counts)
+    assert [live_store.jobs.get(job.id).result.json() for job in jobs] == list(range(6))

@@ -11,6 +11,7 @@ from waiting import until
 
 import resonate_core as rc
 from resonate_core.worker import JobContext, Worker
+from resonate_core.worker.client import Claim
 from resonate_core.worker.environment import Environment
 from resonate_core.worker.outcomes import Outcome
 from resonate_core.worker.store_client import StoreClient
@@ -37,6 +38,11 @@ class Shaky(StoreClient):
             return refuse
         return super().__getattribute__(name)
 
+    def exchange(self, results: Any, held: Any, lease: int, claim: Claim | None) -> Any:
+        """None, as of a client of a server, if one of the requests that it replaces is to fail."""
+        alone = {"claim", "start_many", "complete_many"} & self.failing.keys()
+        return None if alone else super().exchange(results, held, lease, claim)
+
     def end_many(self, held: Any, outcome: Outcome) -> list[int]:
         name = {"failed": "fail", "snoozed": "snooze", "released": "release"}[outcome.kind]
         if self.failing.get(name, 0) > 0:
@@ -55,7 +61,7 @@ def shaky(store: rc.Store, error: Exception, worker_options: dict[str, Any] | No
 @pytest.mark.parametrize(
     "error", [rc.errors.StoreBusy("locked"), rc.errors.StoreError("disk"), ConnectionResetError("gone")], ids=repr
 )
-@pytest.mark.parametrize("call", ["claim", "start_many", "complete_many", "fail", "snooze"])
+@pytest.mark.parametrize("call", ["exchange", "claim", "start_many", "complete_many", "fail", "snooze"])
 def test_a_call_that_fails_is_made_again(live_store: rc.Store, caplog: pytest.LogCaptureFixture, call, error):
     # What is claimed ahead of its slot is not started by the claim.
     worker, client = shaky(live_store, error, {"concurrency": 1, "batch": 3} if call == "start_many" else None, **{call: 2})

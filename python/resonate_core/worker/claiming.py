@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
+from typing import Any
 
 from ..errors import StoreError
-from .client import MOST, Held
+from .client import MOST, Claim, Claimed, Exchanged, Held
 from .execution import Attempt, WorkItem
 from .outcomes import Outcome
 from .records import JobRecord
@@ -80,66 +81,124 @@ def run_round(
         parts: Of the worker.
         round: The request; its results are written to it.
         before_claim: Called before jobs are claimed.
-        stopping: Whether the worker stops, so that nothing is claimed or started. It is asked once what ended is reported.
+        stopping: Whether the worker stops, so that nothing is claimed or started.
     """
+    events = parts.registry.events
+    exchange = _Exchange(parts, round, before_claim, stopping)
     try:
-        events = parts.registry.events
-        if round.ended:
-            report(parts.client, round.ended, parts.counts, events.ended if events else None)
-        if stopping():
-            return
-        if round.room > 0:
-            if before_claim is not None:
-                before_claim()
-            _claim(parts, round)
-        count = min(round.slots - len(round.started), len(round.claimed))
-        if count > 0:
-            _start(parts, round, count)
-        if events:
-            events.look(job for item in (*round.started, *round.claimed) for job in item)
+        try:
+            if round.ended:
+                report(parts.client, round.ended, parts.counts, events.ended if events else None, exchange.complete)
+            exchange.send(())
+        finally:
+            exchange.finish()
     except (StoreError, OSError) as error:
         round.error = error
+    if events:
+        events.look(job for item in (*round.started, *round.claimed) for job in item)
 
 
-def _claim(parts: Parts, round: Round) -> None:
-    """Claim, and start at once as many as there are slots for beside those that wait."""
-    settings, client = parts.settings, parts.client
-    start = min(round.room, max(0, round.slots - len(round.claimed)))
-    jobs, next_at = client.claim(
-        settings.queues, round.room, settings.name, settings.lease, settings.run_lease, settings.strict, start
-    )
-    round.taken = len(jobs)
-    if round.taken < round.room:
-        round.next_at = min((at for at in (next_at, client.next_due()) if at is not None), default=None)
-    if parts.registry.batched:
-        for item in work_items(jobs, parts.registry.batched):
-            running = all(job.state == "running" for job in item)
-            (round.started if running else round.claimed).append(item)
-    else:
-        for job in jobs:
-            (round.started if job.state == "running" else round.claimed).append((job,))
+class _Exchange:
+    """What a round starts and claims: in one transaction with its last completions, if the client can.
 
+    Args:
+        parts: Of the worker.
+        round: The round.
+        before_claim: As of `run_round`.
+        stopping: As of `run_round`.
+    """
 
-def _start(parts: Parts, round: Round, count: int) -> None:
-    """Start what waits and does not run yet, as much as one request holds."""
-    first: list[WorkItem] = []
-    held: list[Held] = []
-    for item in islice(round.claimed, count):
-        if held and len(held) + len(item) > MOST:
-            break
-        first.append(item)
-        if len(item) == 1:
-            held.append((item[0].id, item[0].version))
-        else:  # of a batch the claim may have started some
-            held += [(job.id, job.version) for job in item if job.state != "running"]
-    statuses = parts.client.start_many(held, parts.settings.run_lease)
-    refused = {id: status for (id, _), status in zip(held, statuses, strict=True) if status >= 300}
-    for item in first:
-        round.claimed.popleft()
-        begun = [job for job in item if job.id not in refused] if refused else item
-        if begun:
-            round.started.append(begun)
-    parts.counts.expired += len(refused)
-    # A job cannot be started after its good_until, its deadline or the end of its lease, nor once it is cancelled.
-    for id, status in refused.items():
-        _log.info("job %s was claimed and could not be started: %d", id, status)
+    def __init__(self, parts: Parts, round: Round, before_claim: Callable[[], None] | None, stopping: Callable[[], bool]) -> None:
+        self._parts = parts
+        self._round = round
+        self._before_claim = before_claim
+        self._stopping = stopping
+        self._items: list[WorkItem] = []
+        self._held: list[Held] = []
+        self._claim: Claim | None = None
+        self._done: Exchanged | None = None
+
+    def complete(self, results: Sequence[tuple[str, int, Any]]) -> list[int]:
+        """Complete jobs, the last ones of the round together with what it starts and claims."""
+        if self._done is None and len(results) == len(self._round.ended):
+            self.send(results)
+            if self._done is not None and self._done.completed is not None:
+                return self._done.completed
+        return self._parts.client.complete_many(results)
+
+    def send(self, results: Sequence[tuple[str, int, Any]]) -> None:
+        """Send it with these completions, unless it was sent, or the worker stops. Without completions it is always sent."""
+        if self._done is not None or self._stopping():
+            return
+        self._plan()
+        if self._held or self._claim:
+            self._done = self._parts.client.exchange(results, self._held, self._parts.settings.run_lease, self._claim)
+        if self._done is None and not results:
+            self._done = Exchanged()
+
+    def finish(self) -> None:
+        """Take over the jobs that were started and claimed; a request that was left out or refused is made by itself."""
+        done, client = self._done, self._parts.client
+        if done is None:
+            return
+        if self._claim is not None:
+            self._take(done.claimed or client.claim(self._claim))
+        self._begin(done.started)
+        left = self._round.slots - len(self._round.started)
+        if left > 0 and self._round.claimed:  # the claim has taken a batch, whose first job runs, or a start was refused
+            self._choose(left)
+            self._begin(None)
+
+    def _plan(self) -> None:
+        """Choose what to start of what waits, and what to claim and start beside it."""
+        round, settings = self._round, self._parts.settings
+        self._choose(round.slots)
+        if round.room > 0:
+            if self._before_claim is not None:
+                self._before_claim()
+            start = min(round.room, round.slots - len(self._items))
+            self._claim = Claim(
+                settings.queues, round.room, settings.name, settings.lease, settings.run_lease, settings.strict, start
+            )
+
+    def _choose(self, slots: int) -> None:
+        """Choose what to start of what waits, as much as one request holds."""
+        self._items, self._held = [], []
+        for item in islice(self._round.claimed, slots):
+            if self._held and len(self._held) + len(item) > MOST:
+                break
+            self._items.append(item)
+            if len(item) == 1:
+                self._held.append((item[0].id, item[0].version))
+            else:  # of a batch the claim may have started some
+                self._held += [(job.id, job.version) for job in item if job.state != "running"]
+
+    def _begin(self, statuses: Sequence[int] | None) -> None:
+        """Take over the jobs that were started; without statuses they are started first."""
+        if statuses is None:
+            statuses = self._parts.client.start_many(self._held, self._parts.settings.run_lease) if self._held else []
+        round = self._round
+        refused = {id: status for (id, _), status in zip(self._held, statuses, strict=True) if status >= 300}
+        for item in self._items:
+            round.claimed.popleft()
+            begun = [job for job in item if job.id not in refused] if refused else item
+            if begun:
+                round.started.append(begun)
+        self._parts.counts.expired += len(refused)
+        # A job cannot be started after its good_until, its deadline or the end of its lease, nor once it is cancelled.
+        for id, status in refused.items():
+            _log.info("job %s was claimed and could not be started: %d", id, status)
+
+    def _take(self, claimed: Claimed) -> None:
+        round, parts = self._round, self._parts
+        jobs, next_at = claimed
+        round.taken = len(jobs)
+        if round.taken < round.room:
+            round.next_at = min((at for at in (next_at, parts.client.next_due()) if at is not None), default=None)
+        if parts.registry.batched:
+            for item in work_items(jobs, parts.registry.batched):
+                running = all(job.state == "running" for job in item)
+                (round.started if running else round.claimed).append(item)
+        else:
+            for job in jobs:
+                (round.started if job.state == "running" else round.claimed).append((job,))

@@ -11,7 +11,20 @@ from ..errors import ResonateError
 from .outcomes import Outcome
 from .records import JobRecord
 
-__all__ = ["MOST", "NOT_HELD", "Claimed", "Client", "Held", "Queues", "end_request", "names_of", "refusal", "unless_held"]
+__all__ = [
+    "MOST",
+    "NOT_HELD",
+    "Claim",
+    "Claimed",
+    "Client",
+    "Exchanged",
+    "Held",
+    "Queues",
+    "end_request",
+    "names_of",
+    "refusal",
+    "unless_held",
+]
 
 Queues = str | Sequence[str] | Mapping[str, int]
 #: Id and version of a job that the worker holds.
@@ -33,6 +46,29 @@ class Claimed(NamedTuple):
 
     jobs: Sequence[JobRecord]
     next_at: int | None
+
+
+class Claim(NamedTuple):
+    """What a worker claims: the arguments of `Store.jobs.claim`; `most` is its `count`."""
+
+    queues: Queues
+    most: int
+    worker: str
+    lease: int
+    run_lease: int
+    strict: bool
+    start: int
+
+
+class Exchanged(NamedTuple):
+    """What one transaction did: what `complete_many`, `start_many` and `claim` return.
+
+    None: there was nothing to do, or the request was refused as a whole; made by itself, it says why.
+    """
+
+    completed: list[int] | None = None
+    started: list[int] | None = None
+    claimed: Claimed | None = None
 
 
 class Client(Protocol):
@@ -64,7 +100,12 @@ class Client(Protocol):
         raises `PartlyEnqueued`.
         """
 
-    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Claimed:
+    def exchange(
+        self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], lease: int, claim: Claim | None
+    ) -> Exchanged | None:
+        """Complete jobs, start claimed ones and claim, in one transaction. None: this client cannot, and has done nothing."""
+
+    def claim(self, claim: Claim) -> Claimed:
         """Claim jobs, and start the first `start` of them. The jobs of a batch come together, even if they are more than asked."""
 
     def start_many(self, held: Sequence[Held], lease: int) -> list[int]:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
+from typing import Any
 
 from ..errors import ResonateError, StoreError
 from .client import MOST, NOT_HELD, Client
@@ -43,6 +44,8 @@ class Counts:
 
 #: The outcome that was reported in the end, and the status of the answer.
 Reported = tuple[Outcome, int]
+#: Completes jobs of which id, version and result are given: `Client.complete_many`.
+Complete = Callable[[Sequence[tuple[str, int, Any]]], list[int]]
 
 
 def report(
@@ -50,6 +53,7 @@ def report(
     ended: deque[tuple[Attempt, Outcome]],
     counts: Counts,
     seen: Callable[[Attempt, Outcome, int], None] | None = None,
+    complete: Complete | None = None,
 ) -> None:
     """Report how attempts ended, in order, after what they said about their work; reported ones leave the queue.
 
@@ -60,13 +64,14 @@ def report(
         ended: The attempts and their outcomes.
         counts: They are counted in it.
         seen: Called for each, with the outcome that was reported in the end and its status.
+        complete: Completes several in place of the client.
     """
     silent = not _log.isEnabledFor(logging.DEBUG)
     send_progress(client, (attempt for attempt, _ in ended))
     while ended:
         first = ended[0][1]
         if first.kind == "completed":
-            reported: Iterable[Reported] = _complete(client, _completed(ended))
+            reported: Iterable[Reported] = _complete(client, _completed(ended), complete or client.complete_many)
         elif first.kind == "dropped":
             reported = [(first, 409)]
         else:  # if all attempts of a batch share an outcome, in one request
@@ -126,22 +131,22 @@ def _alike(ended: deque[tuple[Attempt, Outcome]]) -> list[Attempt]:
     return [attempt for attempt, _ in takewhile(lambda one: one[1] is first, islice(ended, MOST))]
 
 
-def _complete(client: Client, done: Sequence[tuple[Attempt, Outcome]]) -> Iterator[Reported]:
+def _complete(client: Client, done: Sequence[tuple[Attempt, Outcome]], complete: Complete) -> Iterator[Reported]:
     """If one of the results cannot be stored, each is reported by itself, and that one fails."""
     try:
-        statuses = client.complete_many([(attempt.id, attempt.version, encoded(outcome.result)) for attempt, outcome in done])
+        statuses = complete([(attempt.id, attempt.version, encoded(outcome.result)) for attempt, outcome in done])
     except (StoreError, OSError):
         raise
     except Exception as error:
         if len(done) > 1:
             for one in done:
-                yield from _complete(client, [one])
+                yield from _complete(client, [one], complete)
         else:
             yield from _end(client, [done[0][0]], unstorable(error))
         return
     for one, status in zip(done, statuses, strict=True):
         if status >= 300 and status not in NOT_HELD and len(done) > 1:
-            yield from _complete(client, [one])  # alone it raises, with the reason
+            yield from _complete(client, [one], complete)  # alone it raises, with the reason
         else:
             yield one[1], status
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .._core import ManualClock, Store
 from .._server_client import envelope
 from ..errors import ResonateError
-from .client import NOT_HELD, Claimed, Held, Queues, end_request, refusal, unless_held
+from .client import NOT_HELD, Claim, Claimed, Exchanged, Held, Queues, end_request, refusal, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .._core import Watch
 
 __all__ = ["StoreClient"]
+
+_NO_CLAIM = Claim("default", 0, "", 0, 0, False, 0)
 
 
 class StoreClient:
@@ -55,8 +57,16 @@ class StoreClient:
         """Enqueue all or none."""
         return cast("Sequence[JobRecord]", self._jobs.enqueue_many(type, payloads, **options))
 
-    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Claimed:
+    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], lease: int, claim: Claim | None) -> Exchanged:
+        queues, count, worker, held_for, run_lease, strict, start = claim or _NO_CLAIM._replace(run_lease=lease)
+        completed, started, jobs = self._jobs._exchange(
+            results, held, queues, count, worker=worker, lease=held_for, run_lease=run_lease, strict=strict, start=start
+        )
+        return Exchanged(completed, started, None if jobs is None else Claimed(cast("Sequence[JobRecord]", jobs), jobs.next_at))
+
+    def claim(self, claim: Claim) -> Claimed:
         """Take every step that is due first."""
+        queues, count, worker, lease, run_lease, strict, start = claim
         jobs = self._jobs.claim(queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict, start=start)
         return Claimed(cast("Sequence[JobRecord]", jobs), jobs.next_at)
 

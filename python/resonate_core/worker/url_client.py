@@ -10,7 +10,7 @@ from .._calls import jobs
 from .._calls.call import Call, Together, refusal
 from .._core import SystemClock
 from .._remote import Remote
-from .client import NOT_HELD, Claimed, Held, Queues, end_request, names_of, unless_held
+from .client import NOT_HELD, Claim, Claimed, Held, Queues, end_request, names_of, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
 from .url_watch import UrlWatch
@@ -83,7 +83,11 @@ class UrlClient:
         enqueued = self._remote.in_parts(jobs.enqueue_many(type, payloads, **options))
         return list(enqueued)
 
-    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Claimed:
+    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], lease: int, claim: Claim | None) -> None:
+        """Each is a request of its own: of a batch of requests whose answer is lost, the worker would not know which ones ran."""
+
+    def claim(self, claim: Claim) -> Claimed:
+        queues, count, worker, lease, run_lease, strict, start = claim
         call = jobs.claim(queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict, start=start)
         claimed = self._remote.run(call)
         return Claimed(list(claimed), claimed.next_at)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import Unreachable
-from ...worker.client import Claimed, Held, Queues
+from ...worker.client import Claim, Claimed, Exchanged, Held, Queues
 from ...worker.outcomes import Outcome
 from ...worker.records import JobRecord
 from ...worker.store_client import StoreClient
@@ -78,8 +78,13 @@ class WorkerClient:
         """Enqueue all or none."""
         return self._call("job.enqueue_many", lambda: self._store.enqueue_many(type, payloads, options))
 
-    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Claimed:
-        return self._call("job.claim", lambda: self._store.claim(queues, count, worker, lease, run_lease, strict, start))
+    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], lease: int, claim: Claim | None) -> Exchanged:
+        named = {"job.complete": results, "job.start": held, "job.claim": claim}
+        kinds = " and ".join(kind for kind, asked in named.items() if asked)
+        return self._call(kinds, lambda: self._store.exchange(results, held, lease, claim))
+
+    def claim(self, claim: Claim) -> Claimed:
+        return self._call("job.claim", lambda: self._store.claim(claim))
 
     def start_many(self, held: Sequence[Held], lease: int) -> list[int]:
         return self._call("job.start", lambda: self._store.start_many(held, lease))
