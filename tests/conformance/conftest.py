@@ -1,13 +1,17 @@
 """Runs the conformance tests over HTTP too: almost all of them through the app, some of them also through a real server.
 
-On PostgreSQL behind a pooler CI runs some of them, and `scripts/test --full` all.
+On PostgreSQL behind a pooler CI runs some of them, and `scripts/test --full` all. Two kinds run by `scripts/test --full` alone: those
+about the shape of requests in durable stores, and on PostgreSQL the cells of tables that are refused. A refusal is decided from the
+same rows as what is done, and the rest of the table reads and writes them.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from backends import BACK_ENDS, PGBOUNCER, SUBJECT, BackEnd, require
+from backends import BACK_ENDS, PGBOUNCER, POSTGRES, SUBJECT, BackEnd, require
 
 OVER_A_SOCKET = ("test_s3_shape", "test_s8_fine_print", "test_debug_operations", "test_versions_of_both_dialects")
 """The modules that also run against a real server: envelopes of every shape, and PROTOCOL 8."""
@@ -15,6 +19,8 @@ OVER_A_SOCKET = ("test_s3_shape", "test_s8_fine_print", "test_debug_operations",
 NOT_OVER_HTTP = ("test_s6_invariants", "test_s6_steps")
 """These modules corrupt the state on purpose and expect an exception, which an HTTP client never sees."""
 
+OF_SHAPE = ("test_s3_shape", "test_job_shape", "test_s2_dialects", "test_s2_1_rule_sets")
+"""These modules are about what is judged before a storage is asked."""
 
 BEHIND_A_POOLER = (
     *(
@@ -48,10 +54,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         chosen.append(_behind_http("http"))
         if module in OVER_A_SOCKET:
             chosen.append(_behind_http("socket"))
-    ends = [pytest.param(end, id=end.name) for end in chosen]
+    full = [end for end in BACK_ENDS[1:] if module in OF_SHAPE]
+    ends = [pytest.param(end, id=end.name, marks=[pytest.mark.full] if end in full else []) for end in chosen]
     if SUBJECT == "store":
         ends.append(pytest.param(PGBOUNCER, id=PGBOUNCER.name, marks=[] if module in BEHIND_A_POOLER else pytest.mark.full))
     metafunc.parametrize("back_end", ends, indirect=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves the refused cells of tables on PostgreSQL to `scripts/test --full`."""
+    for item in items:
+        of_test = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if of_test.get("back_end") is POSTGRES and _is_refused(of_test.get("cell")):
+            item.add_marker(pytest.mark.full)
+
+
+def _is_refused(cell: Any) -> bool:
+    return str(getattr(cell, "code", None) or getattr(cell, "status", "")).startswith("4")
 
 
 @pytest.fixture
