@@ -22,7 +22,13 @@ class Requests(Protocol):
 
     def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield every record that a search finds, page after page."""
-        ...
+        cursor: str | None = data.get("cursor")
+        while True:
+            page = self.send(kind, {**data, **({} if cursor is None else {"cursor": cursor})})
+            yield from page[member]
+            cursor = page.get("cursor")
+            if cursor is None:
+                return
 
     def ask_all(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[int, Any]]:
         """Return status and data of each reply, refusals included, in order."""

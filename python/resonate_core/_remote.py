@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ._calls.attempts import Attempts
-from ._calls.call import Call, Repeated, Together
+from ._calls.call import Call, Together
+from ._calls.faces import AsyncRunner, Runner
 from ._calls.parts import Parts
 from ._core import SystemClock
 from ._http_batches import HttpBatches
@@ -59,7 +60,7 @@ class _Requests:
         return call.result(status, reply["data"])
 
 
-class Remote:
+class Remote(Runner):
     """Runs calls on a server.
 
     Args:
@@ -110,13 +111,6 @@ class Remote:
             raise Unsupported(_MANY_REQUESTS)
         return calls.gather([])
 
-    def repeated(self, calls: Repeated) -> int:
-        total, more = 0, True
-        while more:
-            count, more = self.run(calls.make())
-            total += count
-        return total
-
     def in_parts(self, calls: Together[T]) -> T:
         """job.enqueue_many in parts."""
         parts = Parts(calls)
@@ -130,7 +124,7 @@ class Remote:
         return calls.gather(parts.answers)
 
 
-class AsyncRemote:
+class AsyncRemote(AsyncRunner):
     """Runs calls on a server, from asyncio; see `Remote`. Calls at the same time share HTTP requests, if the server takes batches."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retry_for: float) -> None:
@@ -179,13 +173,6 @@ class AsyncRemote:
         if calls.calls:
             raise Unsupported(_MANY_REQUESTS)
         return calls.gather([])
-
-    async def repeated(self, calls: Repeated) -> int:
-        total, more = 0, True
-        while more:
-            count, more = await self.run(calls.make())
-            total += count
-        return total
 
     async def in_parts(self, calls: Together[T]) -> T:
         """job.enqueue_many in parts."""

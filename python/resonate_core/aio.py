@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from ._async import apply_async, run_call
 from ._calls import jobs, promises
 from ._calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
-from ._calls.call import Call, Repeated, Together, answers_together, envelope
-from ._calls.faces import awaited
+from ._calls.call import Call, Together, answers_together, envelope
+from ._calls.faces import AsyncRunner, awaited
 from ._calls.outcome import Seconds
 from ._core import Jobs as CoreJobs, Promise, Promises as CorePromises, Store
 from ._waiting import result_async, wait_async
@@ -22,7 +22,7 @@ __all__ = ["AsyncStore", "AsyncStoreJobs", "AsyncStorePromises"]
 T = TypeVar("T")
 
 
-class _StoreRunner:
+class _StoreRunner(AsyncRunner):
     """Runs calls on a store in this process, from asyncio."""
 
     __slots__ = ("store",)
@@ -50,13 +50,6 @@ class _StoreRunner:
 
     async def in_parts(self, calls: Together[T]) -> T:
         return await self.together(calls)  # a store has no limit of a request
-
-    async def repeated(self, calls: Repeated) -> int:
-        total, more = 0, True
-        while more:
-            count, more = await self.run(calls.make())
-            total += count
-        return total
 
 
 class AsyncStorePromises(AsyncPromises):

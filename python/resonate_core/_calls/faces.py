@@ -8,7 +8,19 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from .call import Call, Repeated, Together
 
-__all__ = ["AsyncFace", "Method", "SyncFace", "awaited", "awaited_count", "awaited_in_parts", "sent", "sent_count", "sent_in_parts"]
+__all__ = [
+    "AsyncFace",
+    "AsyncRunner",
+    "Method",
+    "Runner",
+    "SyncFace",
+    "awaited",
+    "awaited_count",
+    "awaited_in_parts",
+    "sent",
+    "sent_count",
+    "sent_in_parts",
+]
 
 _P = ParamSpec("_P")
 T = TypeVar("T")
@@ -25,7 +37,12 @@ class Runner(Protocol):
         """Several in one transaction."""
 
     def repeated(self, calls: Repeated) -> int:
-        """One again and again."""
+        """One again and again, as long as there is more; return the sum of what they counted."""
+        total, more = 0, True
+        while more:
+            count, more = self.run(calls.make())
+            total += count
+        return total
 
     def in_parts(self, calls: Together[T]) -> T:
         """Several in requests of a limited size."""
@@ -41,7 +58,12 @@ class AsyncRunner(Protocol):
         """Several in one transaction."""
 
     async def repeated(self, calls: Repeated) -> int:
-        """One again and again."""
+        """One again and again, as long as there is more; return the sum of what they counted."""
+        total, more = 0, True
+        while more:
+            count, more = await self.run(calls.make())
+            total += count
+        return total
 
     async def in_parts(self, calls: Together[T]) -> T:
         """Several in requests of a limited size."""

@@ -6,13 +6,14 @@ import itertools
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import resonate_core as rc
+from resonate_core._lineage import Requests
 from resonate_core._server_client import NoEnvelope, Unreachable, envelope
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
 from resonate_core.cli.places import Place
@@ -32,7 +33,7 @@ class Access(Enum):
     MAKE = "writes, and makes the file where there is none"
 
 
-class Target(ABC):
+class Target(Requests, ABC):
     """A store that answers envelopes.
 
     Args:
@@ -96,16 +97,6 @@ class Target(ABC):
         for advice in rc.Envelope(json.dumps(request).encode(), rc.RequestLimits()).advice:
             say(advice)
         return answered
-
-    def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield every record that a search finds, page after page."""
-        cursor: str | None = data.get("cursor")
-        while True:
-            page = self.send(kind, {**data, **({} if cursor is None else {"cursor": cursor})})
-            yield from page[member]
-            cursor = page.get("cursor")
-            if cursor is None:
-                return
 
 
 def refusal(status: int, data: Any) -> Failure:

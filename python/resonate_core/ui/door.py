@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._core import Envelope, RequestLimits, Store
-from .._lineage import family_of
+from .._lineage import Requests, family_of
 from .principal import Principal
 from .redaction import Redaction
 from .sizes import is_large
@@ -36,7 +36,7 @@ class Refused(Exception):
         self.status = status
 
 
-class Door:
+class Door(Requests):
     """Reads a store for one response, and runs the requests of one action.
 
     Args:
@@ -95,16 +95,6 @@ class Door:
         if not 200 <= status <= 300 or not isinstance(answered, dict):
             raise Refused(status, answered if isinstance(answered, str) else json.dumps(answered))
         return answered
-
-    def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield every record that a search finds, page after page."""
-        cursor: str | None = data.get("cursor")
-        while True:
-            page = self.send(kind, {**data, **({} if cursor is None else {"cursor": cursor})})
-            yield from page[member]
-            cursor = page.get("cursor")
-            if cursor is None:
-                return
 
     def beginning_with(self, prefix: str, limit: int) -> list[dict[str, Any]]:
         """Return the visible promises whose ids begin with a text and are longer, by id. It reads no other rows."""

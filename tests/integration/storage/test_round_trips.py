@@ -50,6 +50,12 @@ def test_jobs_at_once(store: rc.Store, count: int) -> None:
     with counted(3):
         claimed = store.jobs.claim("default", count, worker="w", lease=HOUR)
     done = [(job.id, job.version, None) for job in claimed]
+    store.jobs.enqueue_many("t", [{}] * count)
+    with counted(3):  # of a worker's round
+        of_worker = {"worker": "w", "lease": HOUR, "run_lease": HOUR, "strict": False, "start": 1}
+        statuses, _, claimed = store.jobs._exchange(done, [], "default", count, **of_worker)
+    assert statuses == [200] * count and len(claimed) == count
+    done = [(job.id, job.version, None) for job in claimed]
     with counted(2):
         store.jobs.complete_many(done)
     assert store.queues.stats()[0]["counts"]["completed"] == 0  # without retention they are deleted in the same commit

@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._calls import jobs, promises
-from ..._calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
+from ..._calls.async_faces import AsyncQueues, AsyncSchedules, AsyncTasks
 from ..._calls.attempts import Attempts
-from ..._calls.call import Call, Repeated, Together, answers_together, envelope
-from ..._calls.faces import awaited, sent
+from ..._calls.call import Call, Together, answers_together, envelope
+from ..._calls.faces import AsyncRunner, Runner, sent
 from ..._calls.outcome import Seconds, still_pending, timeout_seconds, value_of
 from ..._calls.sync_faces import Jobs, Promises, Queues, Schedules, Tasks
 from ..._core import Jobs as CoreJobs, Promise, Promises as CorePromises
+from ...aio import AsyncStoreJobs, AsyncStorePromises
 from ...errors import StoreBusy, Unreachable
 from .worker_client import WorkerClient
 
@@ -52,7 +53,7 @@ class _Calls:
         return lambda: answers_together(world.store.apply(envelopes, atomic=True))
 
 
-class _Runner(_Calls):
+class _Runner(_Calls, Runner):
     """Makes requests within a step. Like a store in this process, it makes each of them once."""
 
     def run(self, call: Call[T]) -> T:
@@ -64,15 +65,8 @@ class _Runner(_Calls):
 
     in_parts = together
 
-    def repeated(self, calls: Repeated) -> int:
-        total, more = 0, True
-        while more:
-            count, more = self.run(calls.make())
-            total += count
-        return total
 
-
-class _AsyncRunner(_Calls):
+class _AsyncRunner(_Calls, AsyncRunner):
     """Makes requests that take time. Like a client of a server, it makes one again that got no reply, where that is safe."""
 
     async def run(self, call: Call[T]) -> T:
@@ -112,13 +106,6 @@ class _AsyncRunner(_Calls):
     async def in_parts(self, calls: Together[T]) -> T:
         return await self.together(calls)
 
-    async def repeated(self, calls: Repeated) -> int:
-        total, more = 0, True
-        while more:
-            count, more = await self.run(calls.make())
-            total += count
-        return total
-
 
 class _Promises(Promises):
     """The calls of `Store.promises`."""
@@ -137,33 +124,16 @@ class _Jobs(Jobs):
     enqueue_many = sent(CoreJobs, jobs.enqueue_many)
 
 
-class _AsyncPromises(AsyncPromises):
-    """The calls of `Store.promises`, to be awaited."""
-
-    __slots__ = ()
-
-    create_many = awaited(CorePromises, promises.create_many)
-    settle_many = awaited(CorePromises, promises.settle_many)
-
-
-class _AsyncJobs(AsyncJobs):
-    """The calls of `Store.jobs`, to be awaited."""
-
-    __slots__ = ()
-
-    enqueue_many = awaited(CoreJobs, jobs.enqueue_many)
-
-
 class AsyncProcessStore:
     """The calls of a `ProcessStore`, to be awaited."""
 
     def __init__(self, store: ProcessStore) -> None:
         runner = _AsyncRunner(store)
         self._store = store
-        self.promises = _AsyncPromises(runner)
+        self.promises = AsyncStorePromises(runner)
         self.tasks = AsyncTasks(runner)
         self.schedules = AsyncSchedules(runner)
-        self.jobs = _AsyncJobs(runner)
+        self.jobs = AsyncStoreJobs(runner)
         self.queues = AsyncQueues(runner)
 
     def __repr__(self) -> str:
