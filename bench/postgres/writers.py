@@ -1,0 +1,136 @@
+"""What do several writing processes cost each other? One of them commits at a time (decision 18).
+
+    PYTHONPATH=tests python -m bench.postgres.writers [--seconds 5] [--processes 1 2 4 8] [--threads 16] [--latency 0 1]
+
+Processes with some threads each create promises one by one in one database, through a relay that delays each direction by half of the
+latency, as a network does. It prints promises per second of all together, and how long a create took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import socket
+import statistics
+import sys
+import threading
+import time
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import resonate_core as rc
+
+sys.path.append(str(Path(__file__).parents[2] / "tests"))
+
+_WARM_UP = 1.0
+
+
+def relay(port: int, target: tuple[str, int], delay: float) -> None:
+    """Forwards connections, and each piece of data after the delay, in seconds. It does not return."""
+    listening = socket.create_server(("127.0.0.1", port))
+    while True:
+        client, _ = listening.accept()
+        server = socket.create_connection(target)
+        for source, sink in ((client, server), (server, client)):
+            source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=_forward, args=(source, sink, delay), daemon=True).start()
+
+
+def _forward(source: socket.socket, sink: socket.socket, delay: float) -> None:
+    while data := source.recv(1 << 20):
+        time.sleep(delay)
+        sink.sendall(data)
+    sink.shutdown(socket.SHUT_WR)
+
+
+def write(url: str, name: str, threads: int, seconds: float, barrier: Barrier, found: Any) -> None:
+    """Creates promises from so many threads; puts the times of the creates, in seconds, into the queue."""
+    times: list[list[float]] = [[] for _ in range(threads)]
+    with rc.Store(url, busy_timeout=60_000) as store:
+        barrier.wait()
+        begin = time.perf_counter()
+
+        def create(thread: int) -> None:
+            number, before = 0, begin
+            while before < begin + _WARM_UP + seconds:
+                store.promises.create(f"{name}-{thread}-{number}", timeout=86_400_000, param="x" * 32)
+                number, now = number + 1, time.perf_counter()
+                if before >= begin + _WARM_UP:
+                    times[thread].append(now - before)
+                before = now
+
+        running = [threading.Thread(target=create, args=(thread,)) for thread in range(threads)]
+        for one in running:
+            one.start()
+        for one in running:
+            one.join()
+    found.put([took for each in times for took in each])
+
+
+def measure(server: Any, database: str, latency: float, processes: int, given: argparse.Namespace) -> list[str]:
+    """One row of the table."""
+    from free_ports import free_port
+
+    server.create_database(database)
+    url = server.url(database)
+    rc.Store(url).close()
+    parts = urlsplit(url)
+    context = multiprocessing.get_context("spawn")
+    relaying = None
+    if latency:
+        port = free_port()
+        relaying = context.Process(target=relay, args=(port, (parts.hostname, parts.port), latency / 2000), daemon=True)
+        relaying.start()
+        user = f"{parts.username}@" if parts.username else ""
+        url = urlunsplit(parts._replace(netloc=f"{user}127.0.0.1:{port}"))
+        time.sleep(1)
+    barrier, found = context.Barrier(processes + 1), context.Queue()
+    writers = [
+        context.Process(target=write, args=(url, f"w{number}", given.threads, given.seconds, barrier, found))
+        for number in range(processes)
+    ]
+    for one in writers:
+        one.start()
+    barrier.wait()
+    times = sorted(took for _ in writers for took in found.get())
+    for one in writers:
+        one.join()
+    if relaying is not None:
+        relaying.kill()
+    p99 = times[int(len(times) * 0.99)]
+    return [
+        f"{latency:g} ms",
+        str(processes),
+        f"{len(times) / given.seconds:,.0f}",
+        f"{1e3 * statistics.median(times):.1f}",
+        f"{1e3 * p99:.1f}",
+    ]
+
+
+def main() -> int:
+    """Measures each combination and prints a table in Markdown."""
+    import postgres_server
+
+    parser = argparse.ArgumentParser(prog="python -m bench.postgres.writers", description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=5, help="of each measurement, after a second of warming up (default 5)")
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4, 8], help="how many write (default 1 2 4 8)")
+    parser.add_argument("--threads", type=int, default=16, help="of each process (default 16)")
+    parser.add_argument("--latency", type=float, nargs="+", default=[0, 1], help="of a round trip, in ms (default 0 1)")
+    given = parser.parse_args()
+    print("| latency of the network | processes | creates/s of all | a create, median ms | p99 ms |\n|---|---|---|---|---|")
+    with postgres_server.running(durable=True) as server:
+        for latency in given.latency:
+            for processes in given.processes:
+                print(
+                    "|",
+                    " | ".join(measure(server, f"w{latency:g}x{processes}".replace(".", "_"), latency, processes, given)),
+                    "|",
+                    flush=True,
+                )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
