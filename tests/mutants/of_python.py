@@ -35,8 +35,32 @@ MUTANTS = [
     Mutant(
         "more jobs are started than there are slots",
         "worker",
-        "count = min(«round.slots - len(round.started)», len(round.claimed))",
+        "self._choose(«round.slots»)",
+        "len(round.claimed)",
+    ),
+    Mutant(
+        "a claim starts jobs in the slots of those that wait",
+        "worker",
+        "start = min(round.room, «round.slots - len(self._items)»)",
         "round.slots",
+    ),
+    Mutant(
+        "a worker claims again in a request of its own",
+        "worker",
+        "self._take(«done.claimed or client.claim(self._claim)»)",
+        "client.claim(self._claim)",
+    ),
+    Mutant(
+        "the last completions of a round are sent twice",
+        "worker",
+        "if self._done is not None and «self._done.completed is not None»:",
+        "False",
+    ),
+    Mutant(
+        "a worker that stops claims and starts more",
+        "worker",
+        "if self._done is not None or «self._stopping()»:",
+        "False",
     ),
     Mutant(
         "an error's own word on retries is ignored",
