@@ -7,7 +7,7 @@
     scripts/mutants --table FILE       also writes the table of results to this file, in Markdown
 
 All mutants of C++ are compiled into one module; the environment variable RESONATE_MUTANT selects one. Each mutant of Python is
-a copy of the package. The tests are those that `scripts/test` runs in CI, the quickest first.
+a copy of the package; if no others are chosen, nothing is compiled. The tests are those that `scripts/test` runs in CI, the quickest first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mutants.building import build_module, python_site
+from mutants.building import build_module, python_site, use_installed_module
 from mutants.catalogue import FIRST, FORKED, MUTANTS, REST, SLICES, THEN
 from mutants.judging import Verdict, judge, judge_forked
 from mutants.mutant import Mutant, Place, places, sources
@@ -120,7 +120,10 @@ def main() -> int:
     ]
     work = ROOT / "build" / "mutants" / (tree.name if tree != ROOT else "here")
     if not chosen_by.no_build:
-        build_module(tree, work, [(mutant, place) for mutant, place in found if mutant.language == "cpp"])
+        if tree == ROOT and all(mutant.language == "python" for mutant, _ in chosen):
+            use_installed_module(tree, work)
+        else:
+            build_module(tree, work, [(mutant, place) for mutant, place in found if mutant.language == "cpp"])
     if not chosen_by.no_check and not sound(tree, work, chosen, chosen_by.jobs):
         return 1
     rows = {}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from mutants.mutant import Mutant, Place, mutated, sources
@@ -63,10 +65,22 @@ def build_module(tree: Path, work: Path, mutants: list[tuple[Mutant, Place]]) ->
     configure = ["cmake", "-S", str(source), "-B", str(folder), *options, "--log-level=WARNING"]
     subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", str(folder), "--target", "_core"], check=True)
+    _make_site(tree, site, folder.glob("_core*.so"))
+
+
+def use_installed_module(tree: Path, work: Path) -> None:
+    """Makes ``work/site`` with the module that is installed: it has no mutants of C++."""
+    found = importlib.util.find_spec("resonate_core._core")
+    assert found is not None and found.origin is not None, "scripts/setup installs it"
+    _make_site(tree, work / "site", [Path(found.origin)])
+
+
+def _make_site(tree: Path, site: Path, modules: Iterable[Path]) -> None:
+    """Makes a folder with the package of a tree around the compiled module."""
     package = site / "resonate_core"
     shutil.rmtree(site, ignore_errors=True)
     shutil.copytree(tree / "python" / "resonate_core", package, ignore=IGNORED)
-    for module in folder.glob("_core*.so"):
+    for module in modules:
         shutil.copy2(module, package / module.name)
 
 
