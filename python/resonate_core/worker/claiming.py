@@ -127,7 +127,10 @@ class _Exchange:
         return self._parts.client.complete_many(results)
 
     def send(self, results: Sequence[tuple[str, int, Any]]) -> None:
-        """Send it with these completions, unless it was sent, or the worker stops. Without completions it is always sent."""
+        """Start and claim, together with these completions, unless that is done or the worker stops.
+
+        If there are completions and the client cannot, nothing happens: they are then sent first, by themselves.
+        """
         if self._done is not None or self._stopping():
             return
         self._plan()
