@@ -76,19 +76,22 @@ def use_installed_module(tree: Path, work: Path) -> None:
 
 
 def _make_site(tree: Path, site: Path, modules: Iterable[Path]) -> None:
-    """Makes a folder with the package of a tree around the compiled module."""
-    package = site / "resonate_core"
-    shutil.rmtree(site, ignore_errors=True)
-    shutil.copytree(tree / "python" / "resonate_core", package, ignore=IGNORED)
+    """Makes a folder with the packages of a tree around the compiled module."""
+    _copy_packages(tree, site)
     for module in modules:
-        shutil.copy2(module, package / module.name)
+        shutil.copy2(module, site / "resonate_core" / module.name)
+
+
+def _copy_packages(tree: Path, site: Path) -> None:
+    """Copies the package, and the one of the pytest plugin, which an older checkout does not have."""
+    shutil.rmtree(site, ignore_errors=True)
+    shutil.copytree(tree / "python", site, ignore=IGNORED)
 
 
 def python_site(tree: Path, work: Path, mutant: Mutant, place: Place) -> Path:
     """Makes a folder with the package that a mutant of Python changes; all of them share the C++ module."""
     site = work / f"site-{mutant.number}"
-    shutil.rmtree(site, ignore_errors=True)
-    shutil.copytree(tree / "python" / "resonate_core", site / "resonate_core", ignore=IGNORED)
+    _copy_packages(tree, site)
     for module in (work / "site" / "resonate_core").glob("_core*.so"):
         os.symlink(module, site / "resonate_core" / module.name)
     text = mutated({place.file: place.file.read_text()}, [(mutant, place)])[place.file]

@@ -219,6 +219,23 @@ def test_a_round_is_one_transaction(live_store: rc.Store):
     assert client.transactions <= 20 + 5, "a completion, a start and a claim share a transaction"
 
 
+def test_no_more_run_than_there_are_slots_while_others_wait(live_store: rc.Store):
+    running: list[int] = []
+
+    class Counting(Watched):
+        def exchange(self, results: Any, held: Any, lease: int, claim: Claim | None) -> Any:
+            done = super().exchange(results, held, lease, claim)
+            running.append(len(live_store.jobs.search(state="running", limit=1000)))
+            return done
+
+    environment = Environment(connect=lambda target, token: Counting(live_store))
+    worker = Worker(live_store, concurrency=2, batch=3, poll_interval=50, environment=environment)
+    worker.task("t")(lambda: None).enqueue_many([None] * 60)
+    with worker:
+        until(lambda: worker.counts.completed == 60, worker.counts)
+    assert max(running) == 2
+
+
 def test_a_result_that_cannot_be_stored_fails_its_job_alone(live_store: rc.Store):
     worker, client = watched(live_store, concurrency=4)
     jobs = worker.task("t", retention="kept", max_retries=0)(lambda n: object() if n == 2 else n).enqueue_many(range(4))
