@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from waiting import until
 
 import resonate_core as rc
 from resonate_core.worker import JobContext, Worker
+from resonate_core.worker.claiming import Round, run_round
 from resonate_core.worker.client import Claim, Exchanged
 from resonate_core.worker.environment import Environment
 from resonate_core.worker.store_client import StoreClient
@@ -261,3 +263,12 @@ def test_what_is_refused_in_the_transaction_is_requested_by_itself(live_store: r
     with worker:
         until(lambda: worker.counts.completed == 6, worker.counts)
     assert [live_store.jobs.get(job.id).result.json() for job in jobs] == list(range(6))
+
+
+def test_nothing_is_claimed_or_started_once_a_stop_is_asked(store: rc.Store):
+    worker, client = watched(store)
+    job = worker.task("t")(lambda: None).enqueue()
+    round = Round(deque(), deque(), slots=1, room=1)
+    run_round(worker._parts(), round, stopping=lambda: True)
+    assert (round.started, round.taken, client.transactions) == ([], 0, 0)
+    assert store.jobs.get(job.id).state == "pending"
