@@ -233,9 +233,22 @@ void PostgresConnection::give_up() {
   throw PostgresError("", why);
 }
 
+// A pooler takes the server away once it sees the end of what was posted, even if it has passed on a part of the next pipeline by
+// then: the rest would reach another server. So that end is awaited first.
+void PostgresConnection::begin_pipeline() {
+  if (!connection_) throw PostgresError("", "the connection is closed");
+  if (prepares_ || posted_ == 0 || !sent_.empty()) return;
+  try {
+    discard_posted();
+  } catch (...) {
+    abandon();
+    throw;
+  }
+}
+
 std::size_t PostgresConnection::send(const PostgresStatement& statement, const PostgresParameters& parameters) {
   const Libpq& pq = libpq();
-  if (!connection_) throw PostgresError("", "the connection is closed");
+  begin_pipeline();
   const std::vector<const char*> values = parameters.values();
   const std::vector<int> formats(values.size(), 1);
   int sent = 0;
@@ -260,7 +273,7 @@ std::size_t PostgresConnection::send(const PostgresStatement& statement, const P
 }
 
 std::size_t PostgresConnection::send(const char* text) {
-  if (!connection_) throw PostgresError("", "the connection is closed");
+  begin_pipeline();
   if (!libpq().PQsendQueryParams(connection_, text, 0, nullptr, nullptr, nullptr, nullptr, 1)) give_up();
   sent_.push_back({});
   return results_++;
@@ -268,7 +281,7 @@ std::size_t PostgresConnection::send(const char* text) {
 
 void PostgresConnection::post(const char* text) {
   const Libpq& pq = libpq();
-  if (!connection_) throw PostgresError("", "the connection is closed");
+  begin_pipeline();
   if (!pq.PQsendQueryParams(connection_, text, 0, nullptr, nullptr, nullptr, nullptr, 1) || !pq.PQpipelineSync(connection_) ||
       pq.PQflush(connection_) < 0)
     give_up();

@@ -78,7 +78,7 @@ class PostgresConnection {
   std::size_t send(const PostgresStatement& statement, const PostgresParameters& parameters = {});
   // Adds a statement without parameters, which is not prepared.
   std::size_t send(const char* text);
-  // Sends a statement at once and does not wait for its result, which the next run() discards.
+  // Sends a statement at once and does not wait for its result. The next run() discards it, or behind a pooler the next send().
   void post(const char* text);
   // Sends what was added, and returns the results in order. Throws PostgresError for the first statement that failed; the
   // statements after it were not run. An interrupt closes the connection.
@@ -102,6 +102,7 @@ class PostgresConnection {
   void connect(const PostgresAddress& address);
   void wait(bool for_writing, Duration& left, bool connecting);
   PGresult* next();
+  void begin_pipeline();
   bool ends_pipeline();
   void discard_posted();
   void abandon() noexcept;

@@ -1,0 +1,106 @@
+"""Behind a pooler the beginning of a transaction could reach another server than its rest: `portal "" does not exist`.
+
+The ROLLBACK of a read was sent, and the next transaction behind it, before its answer was there. A pooler in transaction mode takes the
+server away at that answer, also between two messages of the next transaction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+import resonate_core as rc
+
+DELAY = 0.02
+
+
+class Overlapping:
+    """Forwards connections to a server and its answers a little later; counts what a client sends before the answers before it are there.
+
+    Args:
+        url: The URL of a store, on the server.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self.target = (parts.hostname, parts.port)
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        user = f"{parts.username}@" if parts.username else ""
+        place = f"{user}127.0.0.1:{self.listening.getsockname()[1]}"
+        # Without encryption each message but the first has a type and a size.
+        self.url = urlunsplit(parts._replace(netloc=place, query=f"{parts.query}&sslmode=disable&gssencmode=disable"))
+        self.too_early = 0
+        self.pipelines = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listening.accept()
+                server = socket.create_connection(self.target)
+                waiting = [0]  # ends of pipelines that are not answered
+                threading.Thread(target=self._ask, args=(client, server, waiting), daemon=True).start()
+                threading.Thread(target=self._answer, args=(server, client, waiting), daemon=True).start()
+
+    def _ask(self, client: socket.socket, server: socket.socket, waiting: list[int]) -> None:
+        begun = False  # the first message has no type
+        with contextlib.suppress(OSError, EOFError):
+            while True:
+                kind = _exactly(client, 1) if begun else b""
+                size = _exactly(client, 4)
+                body = _exactly(client, struct.unpack("!I", size)[0] - 4)
+                self.too_early += bool(waiting[0]) and kind in (b"P", b"B", b"Q")
+                if kind == b"S":
+                    waiting[0] += 1
+                    self.pipelines += 1
+                server.sendall(kind + size + body)
+                begun = True
+        _end(client, server)
+
+    def _answer(self, server: socket.socket, client: socket.socket, waiting: list[int]) -> None:
+        with contextlib.suppress(OSError, EOFError):
+            while True:
+                kind = _exactly(server, 1)
+                size = _exactly(server, 4)
+                body = _exactly(server, struct.unpack("!I", size)[0] - 4)
+                if kind == b"Z":  # the end of a pipeline, or of the login
+                    time.sleep(DELAY)
+                    waiting[0] = max(0, waiting[0] - 1)
+                client.sendall(kind + size + body)
+        _end(client, server)
+
+
+def _exactly(source: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = source.recv(size - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
+
+
+def _end(*sockets: socket.socket) -> None:
+    for one in sockets:
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+        one.close()
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_a_transaction_waits_for_the_end_of_the_one_before(postgres_url: str, pooled: bool) -> None:
+    proxy = Overlapping(postgres_url)
+    with contextlib.closing(proxy.listening), rc.Store(proxy.url + ("&prepared=no" if pooled else "")) as store:
+        for number in range(5):
+            store.promises.create(f"p{number}", timeout=60_000)
+            assert store.promises.get(f"p{number}").state == "pending"
+            with pytest.raises(rc.NotFound):
+                store.promises.get("none")
+    assert proxy.pipelines > 15
+    assert (proxy.too_early == 0) == pooled, "without a pooler nothing waits"
