@@ -1,4 +1,4 @@
-"""What do several writing processes cost each other? One of them commits at a time (decision 18).
+"""Measures how much several processes write together. One of them commits at a time (decision 18).
 
     PYTHONPATH=tests python -m bench.postgres.writers [--seconds 5] [--processes 1 2 4 8] [--threads 16] [--latency 0 1]
 

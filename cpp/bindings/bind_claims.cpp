@@ -89,7 +89,7 @@ Statuses complete_many(const Jobs& self, const Completions& jobs) {
   return statuses_of(self.store->run(std::move(many)));
 }
 
-// What a worker does between two waits. None stands for a request that was refused as a whole, or had nothing to do.
+// The results of complete_many, start_many and claim. A result is None if its request was empty, or was refused as a whole.
 using Exchanged = Shown<"tuple[list[int] | None, list[int] | None, resonate_core._core.JobBatch | None]">;
 Exchanged exchange(const Jobs& self, const Completions& completed, const Held& started, const QueueNames& queues,
                    const OptionalInt& count, const Str& worker, const DurationArgument& lease, const OptionalDuration& run_lease,
@@ -318,7 +318,7 @@ Args:
     count: As of `claim`; 0: claim nothing.
 
 Returns:
-    What the three return. None: there was nothing to do, or the request was refused as a whole; made by itself, it says why.
+    The results of the three requests. A result is None if its request was empty, or was refused as a whole; to see why, make it alone.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

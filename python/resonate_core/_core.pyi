@@ -2358,7 +2358,7 @@ class Jobs:
             count: As of `claim`; 0: claim nothing.
 
         Returns:
-            What the three return. None: there was nothing to do, or the request was refused as a whole; made by itself, it says why.
+            The results of the three requests. A result is None if its request was empty, or was refused as a whole; to see why, make it alone.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())

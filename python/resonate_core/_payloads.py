@@ -17,7 +17,7 @@ class Payload(NamedTuple):
 
     Attributes:
         kind: `json`, `text`, `binary` or `none`.
-        content: What the JSON holds, the text, or the bytes.
+        content: The decoded JSON, the text, or the bytes.
         text: The JSON as it was written, or the text; empty for the other kinds.
     """
 
@@ -57,7 +57,7 @@ def parse_json(text: str | bytes) -> Any:
     """Return what a JSON text holds that a person or a browser gave.
 
     Raises:
-        ValueError: It is no JSON, nests too deep, or has a number that JSON has not: NaN, Infinity, or one that no float holds.
+        ValueError: The text is no JSON, is nested too deep, or contains NaN, Infinity or a number beyond all floats.
 
     Example:
         >>> from resonate_core._payloads import parse_json

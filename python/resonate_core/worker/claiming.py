@@ -99,7 +99,7 @@ def run_round(
 
 
 class _Exchange:
-    """What a round starts and claims: in one transaction with its last completions, if the client can.
+    """The starts and the claim of a round, in one transaction with its last completions if the client can do that.
 
     Args:
         parts: Of the worker.

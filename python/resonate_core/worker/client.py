@@ -49,7 +49,7 @@ class Claimed(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What a worker claims: the arguments of `Store.jobs.claim`; `most` is its `count`."""
+    """The arguments of `Store.jobs.claim`; `most` is its `count`."""
 
     queues: Queues
     most: int
@@ -61,9 +61,9 @@ class Claim(NamedTuple):
 
 
 class Exchanged(NamedTuple):
-    """What one transaction did: what `complete_many`, `start_many` and `claim` return.
+    """The results of `complete_many`, `start_many` and `claim` in one transaction.
 
-    None: there was nothing to do, or the request was refused as a whole; made by itself, it says why.
+    A result is None if its request was empty, or was refused as a whole; to see why, make it alone.
     """
 
     completed: list[int] | None = None
