@@ -29,13 +29,13 @@ class Watched(StoreClient):
         self.started: list[int] = []
         self.transactions = 0
 
-    def exchange(self, results: Any, held: Any, lease: int, claim: Claim | None) -> Any:
+    def exchange(self, results: Any, held: Any, claim: Claim) -> Any:
         self.transactions += 1
-        if claim is not None:
+        if claim.most:
             self.claims.append((claim.most, claim.start))
         if held:
             self.started.append(len(held))
-        return super().exchange(results, held, lease, claim)
+        return super().exchange(results, held, claim)
 
     def claim(self, claim: Claim) -> Any:
         raise AssertionError("a worker claims in the transaction that completes and starts")
@@ -225,8 +225,8 @@ def test_no_more_run_than_there_are_slots_while_others_wait(live_store: rc.Store
     running: list[int] = []
 
     class Counting(Watched):
-        def exchange(self, results: Any, held: Any, lease: int, claim: Claim | None) -> Any:
-            done = super().exchange(results, held, lease, claim)
+        def exchange(self, results: Any, held: Any, claim: Claim) -> Any:
+            done = super().exchange(results, held, claim)
             running.append(len(live_store.jobs.search(state="running", limit=1000)))
             return done
 
@@ -250,8 +250,8 @@ def test_a_result_that_cannot_be_stored_fails_its_job_alone(live_store: rc.Store
 
 def test_what_is_refused_in_the_transaction_is_requested_by_itself(live_store: rc.Store):
     class Refused(Watched):
-        def exchange(self, results: Any, held: Any, lease: int, claim: Claim | None) -> Any:
-            done = super().exchange([], [], lease, None)
+        def exchange(self, results: Any, held: Any, claim: Claim) -> Any:
+            done = super().exchange([], [], claim._replace(most=0))
             assert done == Exchanged()
             return done
 

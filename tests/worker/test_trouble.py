@@ -38,10 +38,10 @@ class Shaky(StoreClient):
             return refuse
         return super().__getattribute__(name)
 
-    def exchange(self, results: Any, held: Any, lease: int, claim: Claim | None) -> Any:
+    def exchange(self, results: Any, held: Any, claim: Claim) -> Any:
         """None, as of a client of a server, if one of the requests that it replaces is to fail."""
         alone = {"claim", "start_many", "complete_many"} & self.failing.keys()
-        return None if alone else super().exchange(results, held, lease, claim)
+        return None if alone else super().exchange(results, held, claim)
 
     def end_many(self, held: Any, outcome: Outcome) -> list[int]:
         name = {"failed": "fail", "snoozed": "snooze", "released": "release"}[outcome.kind]

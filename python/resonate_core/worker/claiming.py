@@ -133,9 +133,9 @@ class _Exchange:
         """
         if self._done is not None or self._stopping():
             return
-        self._plan()
-        if self._held or self._claim:
-            self._done = self._parts.client.exchange(results, self._held, self._parts.settings.run_lease, self._claim)
+        claim = self._plan()
+        if self._held or claim.most:
+            self._done = self._parts.client.exchange(results, self._held, claim)
         if self._done is None and not results:
             self._done = Exchanged()
 
@@ -144,7 +144,7 @@ class _Exchange:
         done, client = self._done, self._parts.client
         if done is None:
             return
-        if self._claim is not None:
+        if self._claim is not None and self._claim.most:
             self._take(done.claimed or client.claim(self._claim))
         self._begin(done.started)
         left = self._round.slots - len(self._round.started)
@@ -152,17 +152,15 @@ class _Exchange:
             self._choose(left)
             self._begin(None)
 
-    def _plan(self) -> None:
+    def _plan(self) -> Claim:
         """Choose what to start of what waits, and what to claim and start beside it."""
         round, settings = self._round, self._parts.settings
         self._choose(round.slots)
-        if round.room > 0:
-            if self._before_claim is not None:
-                self._before_claim()
-            start = min(round.room, round.slots - len(self._items))
-            self._claim = Claim(
-                settings.queues, round.room, settings.name, settings.lease, settings.run_lease, settings.strict, start
-            )
+        if round.room and self._before_claim is not None:
+            self._before_claim()
+        start = min(round.room, round.slots - len(self._items))
+        self._claim = Claim(settings.queues, round.room, settings.name, settings.lease, settings.run_lease, settings.strict, start)
+        return self._claim
 
     def _choose(self, slots: int) -> None:
         """Choose what to start of what waits, as much as one request holds."""

@@ -49,7 +49,7 @@ class Claimed(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """The arguments of `Store.jobs.claim`; `most` is its `count`."""
+    """The arguments of `Store.jobs.claim`; `most` is its `count`, and 0 claims nothing."""
 
     queues: Queues
     most: int
@@ -100,9 +100,7 @@ class Client(Protocol):
         raises `PartlyEnqueued`.
         """
 
-    def exchange(
-        self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], lease: int, claim: Claim | None
-    ) -> Exchanged | None:
+    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> Exchanged | None:
         """Complete jobs, start claimed ones and claim, in one transaction. None: this client cannot, and has done nothing."""
 
     def claim(self, claim: Claim) -> Claimed:

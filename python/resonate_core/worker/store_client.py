@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["StoreClient"]
 
-_NO_CLAIM = Claim("default", 0, "", 0, 0, False, 0)
-
 
 class StoreClient:
     """A `Client` of a store in this process.
@@ -57,10 +55,10 @@ class StoreClient:
         """Enqueue all or none."""
         return cast("Sequence[JobRecord]", self._jobs.enqueue_many(type, payloads, **options))
 
-    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], lease: int, claim: Claim | None) -> Exchanged:
-        queues, count, worker, held_for, run_lease, strict, start = claim or _NO_CLAIM._replace(run_lease=lease)
+    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> Exchanged:
+        queues, count, worker, lease, run_lease, strict, start = claim
         completed, started, jobs = self._jobs._exchange(
-            results, held, queues, count, worker=worker, lease=held_for, run_lease=run_lease, strict=strict, start=start
+            results, held, queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict, start=start
         )
         return Exchanged(completed, started, None if jobs is None else Claimed(cast("Sequence[JobRecord]", jobs), jobs.next_at))
 

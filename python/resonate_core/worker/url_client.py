@@ -83,7 +83,7 @@ class UrlClient:
         enqueued = self._remote.in_parts(jobs.enqueue_many(type, payloads, **options))
         return list(enqueued)
 
-    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], lease: int, claim: Claim | None) -> None:
+    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> None:
         """Each is a request of its own: of a batch of requests whose answer is lost, the worker would not know which ones ran."""
 
     def claim(self, claim: Claim) -> Claimed:

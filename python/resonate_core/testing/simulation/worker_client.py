@@ -78,10 +78,10 @@ class WorkerClient:
         """Enqueue all or none."""
         return self._call("job.enqueue_many", lambda: self._store.enqueue_many(type, payloads, options))
 
-    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], lease: int, claim: Claim | None) -> Exchanged:
-        named = {"job.complete": results, "job.start": held, "job.claim": claim}
+    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> Exchanged:
+        named = {"job.complete": results, "job.start": held, "job.claim": claim.most}
         kinds = " and ".join(kind for kind, asked in named.items() if asked)
-        return self._call(kinds, lambda: self._store.exchange(results, held, lease, claim))
+        return self._call(kinds, lambda: self._store.exchange(results, held, claim))
 
     def claim(self, claim: Claim) -> Claimed:
         return self._call("job.claim", lambda: self._store.claim(claim))
