@@ -22,16 +22,10 @@ void Engine::share_commit(Caller& caller) {
   caller.ready.wait(waiting, [&] { return caller.done || first_caller_ == &caller; });
   if (!caller.done) {
     waiting.unlock();
-    Caller* last = &caller;
+    Caller* last = nullptr;
     {
       std::lock_guard lock(mutex_);
-      waiting.lock();
-      for (std::size_t requests = caller.requests.size(); last->next; last = last->next) {
-        requests += last->next->requests.size();
-        if (requests > kSharedRequests) break;
-      }
-      waiting.unlock();
-      last = run_group(caller, last);
+      last = run_group(caller);
     }
     waiting.lock();
     first_caller_ = last->next;
@@ -48,18 +42,51 @@ void Engine::share_commit(Caller& caller) {
   if (caller.failure) std::rethrow_exception(caller.failure);
 }
 
+// The callers that share a transaction: the first one, and those that wait behind it. New callers join the queue meanwhile, so a link
+// is read under the mutex of the queue, or if it is that of a caller before the last one.
+class Engine::Group {
+ public:
+  Group(Engine& engine, Caller& first) : engine_(engine), last_(&first), requests_(first.requests.size()) {
+    plan_all(first);
+    admit();
+  }
+  // Adds the callers that wait by now, and names their records in the plan.
+  void admit() {
+    Caller* const before = last_;
+    {
+      std::lock_guard lock(engine_.callers_mutex_);
+      for (; last_->next; last_ = last_->next) {
+        requests_ += last_->next->requests.size();
+        if (requests_ > kSharedRequests) break;
+      }
+    }
+    for (Caller* one = before; one != last_; one = one->next) plan_all(*one->next);
+  }
+  Caller* last() const noexcept { return last_; }
+  Plan& plan() noexcept { return plan_; }
+
+ private:
+  void plan_all(const Caller& caller) {
+    for (const Request& request : caller.requests) plan_.add(request.operation);
+  }
+
+  Engine& engine_;
+  Caller* last_;
+  std::size_t requests_;
+  Plan plan_;
+};
+
 // Runs the callers in one transaction until its limit, and returns the last one that ran. They share the commit, so a failure fails
 // all of them. An interrupt fails only the first caller, whose thread runs this; the next caller then leads.
-Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
-  Caller* ran = last;
+//
+// A transaction may begin late, since another process writes. The callers that arrive until then join it: otherwise each process
+// would commit the few callers that came first, and then wait again with the others.
+Engine::Caller* Engine::run_group(Caller& first) {
+  Caller* ran = &first;
   try {
-    // A new caller may be writing last->next meanwhile, so it is not read.
-    Plan plan;
-    for (Caller* one = &first;; one = one->next) {
-      for (const Request& request : one->requests) plan.add(request.operation);
-      if (one == last) break;
-    }
-    if (remote_) plan.expect(*storage_);
+    Group group(*this, first);
+    ran = group.last();
+    if (remote_) group.plan().expect(*storage_);
     std::optional<Scope> begun;
     try {
       begun.emplace(*this, Access::write);
@@ -69,13 +96,15 @@ Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
     }
     const Uninterrupted uninterrupted;
     Scope& transaction = *begun;
+    group.admit();
+    ran = group.last();
     const Instant before = present();
     Instant at = before;
-    plan.load(transaction->set);
+    group.plan().load(transaction->set);
     run_submissions(*transaction, before);
     for (ran = &first;; ran = ran->next) {
       at = run_batch(*transaction, *ran, at, Atomicity::independent);
-      if (ran == last || transaction->steps >= kSharedSteps) break;
+      if (ran == group.last() || transaction->steps >= kSharedSteps) break;
     }
     commit(*transaction);
     if (at > before) move_clock(at);

@@ -1,12 +1,16 @@
 // Several threads use engines at once; meant for ThreadSanitizer.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
 #include <vector>
 
+#include "fake_jobs.hpp"
+#include "fake_storage.hpp"
 #include "fake_store.hpp"
 #include "resonate/sqlite.hpp"
 
@@ -84,6 +88,72 @@ TEST(Threads, CallersShareTheCommitsOfAFile) {
     together(bodies);
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(engine->promise_count(), static_cast<std::size_t>(2 * kCallers * kEach));
+    EXPECT_TRUE(engine->check().empty());
+  }
+  std::filesystem::remove_all(folder);
+}
+
+// A storage on which other callers arrive while a transaction begins, as during a wait for another process.
+class BusyStorage : public FailingStorage {
+ public:
+  BusyStorage(std::unique_ptr<Storage> inner, std::function<void()>& arrival, std::atomic<int>& commits)
+      : FailingStorage(std::make_shared<int>(-1), std::move(inner)), arrival_(arrival), commits_(commits) {}
+  void begin(Access access) override {
+    FailingStorage::begin(access);
+    if (access == Access::write && arrival_) std::exchange(arrival_, {})();
+  }
+  void write(const Changes& changes) override {
+    ++commits_;
+    FailingStorage::write(changes);
+  }
+  bool remote() const noexcept override { return true; }
+
+ private:
+  std::function<void()>& arrival_;
+  std::atomic<int>& commits_;
+};
+
+// Callers that arrive while a transaction begins share it, with the ids that their jobs get there.
+TEST(Threads, CallersThatArriveWhileATransactionBeginsShareIt) {
+  std::string folder = (std::filesystem::temp_directory_path() / "resonate-threads-XXXXXX").string();
+  ASSERT_TRUE(::mkdtemp(folder.data()));
+  {
+    std::function<void()> arrival;
+    std::atomic<int> commits{0};
+    const auto engine = Engine::create(
+        std::make_unique<BusyStorage>(
+            open_sqlite_storage(folder + "/app.db", {.durability = Durability::normal, .read_only = false, .busy_timeout = 5000}),
+            arrival, commits),
+        std::make_shared<ManualClock>(0), Options{});
+    const auto enqueue_two = [&](std::vector<std::string>& ids) {
+      JobEnqueueMany two;
+      two.orders.resize(2);
+      for (JobOrder& order : two.orders) order.queue = "default", order.type = "work";
+      const Reply reply = engine->apply(Request{kNew, std::move(two)});
+      for (const auto& item : reply.jobs->items) ids.push_back(item.row->id());
+    };
+    bool shared = false;
+    std::size_t enqueued = 0;
+    // The test cannot see that a caller waits in the queue, so it gives it more time with each attempt.
+    for (int patience = 10; !shared && patience < 5000; patience *= 2) {
+      std::vector<std::string> first, late;
+      std::thread other;
+      const int before = commits;
+      arrival = [&] {
+        other = std::thread([&] { enqueue_two(late); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(patience));
+      };
+      enqueue_two(first);
+      other.join();
+      shared = commits == before + 1;
+      first.insert(first.end(), late.begin(), late.end());
+      std::ranges::sort(first);
+      EXPECT_EQ(first.size(), 4U);
+      EXPECT_EQ(std::ranges::unique(first).size(), 0U);
+      enqueued += first.size();
+    }
+    EXPECT_TRUE(shared);
+    EXPECT_EQ(engine->promise_count(), enqueued);
     EXPECT_TRUE(engine->check().empty());
   }
   std::filesystem::remove_all(folder);

@@ -185,6 +185,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   struct Transaction;
   struct Caller;
   class Scope;
+  class Group;
 
   // The state at one instant, used by the thread that creates it.
   class Snapshot {
@@ -211,7 +212,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::unique_ptr<Storage> begin_snapshot_of(Plan& plan);
 
   void share_commit(Caller& caller);
-  Caller* run_group(Caller& first, Caller* last);
+  Caller* run_group(Caller& first);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);
   bool nothing_to_tick(Instant at);
   std::size_t run_submissions(Transaction& transaction, Instant now);

@@ -74,6 +74,7 @@ void name(const Rest& request, Plan& plan) {
 }  // namespace
 
 void Plan::add(const Operation& operation) {
+  forget_generated();
   std::visit([this](const auto& request) { name(request, *this); }, operation);
 }
 
@@ -82,11 +83,16 @@ void Plan::queue(std::string_view name) {
   if (std::ranges::find(queues_, name, &Lookup<QueueRef>::key) == queues_.end()) queues_.push_back({name});
 }
 
+void Plan::forget_generated() {
+  rows_.resize(rows_.size() - generated_.size());
+  generated_.clear();
+  generated_after_ = -1;
+}
+
 // Adds the rows of the ids that the jobs without an id will get, since a caller may have used one of them already.
 void Plan::generate_ids(std::int64_t after) {
   if (jobs_without_id_ == 0 || after == generated_after_) return;
-  rows_.resize(rows_.size() - generated_.size());
-  generated_.clear();
+  forget_generated();
   generated_.reserve(jobs_without_id_);  // rows_ has views of them
   generated_after_ = after;
   while (generated_.size() < jobs_without_id_) {

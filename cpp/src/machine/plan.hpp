@@ -34,6 +34,7 @@ class Plan {
 
  private:
   void generate_ids(std::int64_t after);
+  void forget_generated();
   Lookups lookups() noexcept { return {.rows = rows_, .schedules = schedules_, .queues = queues_, .edges = edges_}; }
 
   std::vector<Lookup<RowRef>> rows_;
