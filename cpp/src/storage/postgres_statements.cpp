@@ -85,10 +85,12 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::new_writer:
       return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days') SELECT nextval('writer_ids')";
     case PostgresQuery::lock_timeout: return "SELECT set_config('lock_timeout', ?, ?::boolean)";
-    // A new table has no statistics: the planner would read it whole, as if it were still empty. All reads of rows have an index.
+    // Every statement finds its rows by an index, one by one. Statistics must not change that: those of a new table, and of one with
+    // many versions that an open transaction keeps, would make the planner read all of it.
     case PostgresQuery::session:
-      return "SELECT set_config('search_path', ?, ?::boolean), set_config('enable_seqscan', 'off', ?::boolean), set_config('jit', "
-             "'off', ?::boolean)";
+      return "SELECT set_config('search_path', ?, ?::boolean), set_config('enable_seqscan', 'off', ?::boolean), "
+             "set_config('enable_hashjoin', 'off', ?::boolean), set_config('enable_mergejoin', 'off', ?::boolean), "
+             "set_config('jit', 'off', ?::boolean)";
     case PostgresQuery::load_rows: return rows + "id = ANY (?::text[])";
     case PostgresQuery::load_queues:
       return "SELECT newest.body FROM unnest(?::text[]) AS wanted (name), LATERAL (SELECT body FROM queues WHERE queues.name = "
@@ -105,11 +107,10 @@ std::string text_of(PostgresQuery which) {
       return "SELECT least((SELECT min(due_at) FROM promises WHERE due_at >= ?), (SELECT min(due_at) FROM schedules))";
     case PostgresQuery::queues: return "SELECT body FROM queues ORDER BY name";
     case PostgresQuery::insert_queues: return insert_into("queues", kQueueColumns);
+    // By the places of the rows: the planner cannot choose to read all versions of a queue.
     case PostgresQuery::delete_queues:
-      return "DELETE FROM queues USING unnest(?::text[]) AS changed (name) WHERE queues.name = changed.name COLLATE \"C\" AND "
-             "queues.version = (SELECT version FROM queues AS newest WHERE newest.name = changed.name COLLATE \"C\" ORDER BY "
-             "version "
-             "DESC LIMIT 1)";
+      return "DELETE FROM queues WHERE ctid = ANY (ARRAY(SELECT (SELECT newest.ctid FROM queues AS newest WHERE newest.name = "
+             "changed.name COLLATE \"C\" ORDER BY version DESC LIMIT 1) FROM unnest(?::text[]) AS changed (name)))";
     case PostgresQuery::hours: return "SELECT body FROM queue_hours WHERE queue = ? AND hour >= ? ORDER BY hour";
     case PostgresQuery::replace_hours:
       return insert_into("queue_hours", kHourColumns) + " ON CONFLICT (queue, hour) DO UPDATE SET body = excluded.body";

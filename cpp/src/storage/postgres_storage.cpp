@@ -80,7 +80,10 @@ void PostgresStorage::connect() {
 void PostgresStorage::send_settings(Scope scope) {
   const bool session = scope == Scope::session;
   const char* const local = session ? "false" : "true";
-  send(PostgresQuery::session, PostgresParameters().text(address_.schema).text(local).text(local).text(local));
+  PostgresParameters settings;
+  settings.text(address_.schema);
+  for (int each = 0; each < kSessionSettings; ++each) settings.text(local);
+  send(PostgresQuery::session, settings);
   session_timeout_ = session ? options_.busy_timeout : -1;
   if (options_.read_only) return;
   const Duration longest = std::max<Duration>(1, options_.busy_timeout);  // 0 would mean: wait without an end

@@ -48,6 +48,21 @@ def blocks_read(connection: libpq.Connection, query: str) -> int:
     return int(found["Plan"]["Shared Hit Blocks"] + found["Plan"]["Shared Read Blocks"])
 
 
+def scanned(connection: libpq.Connection, index: str, least: int) -> tuple[int, int]:
+    """The scans of an index and the entries that they have read, once the server has counted so many scans.
+
+    It counts those of a connection when that has closed.
+    """
+    for _ in range(600):
+        ((scans, entries),) = connection.execute(
+            f"SELECT idx_scan, idx_tup_read FROM pg_stat_user_indexes WHERE indexrelid = '{index}'::regclass"
+        )
+        if int(str(scans)) >= least:
+            return int(str(scans)), int(str(entries))
+        time.sleep(0.05)
+    pytest.fail(f"{scans} scans were counted in 30 s, not {least}")
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -74,13 +89,21 @@ def test_jobs_that_came_and_went(url: str, other: libpq.Connection) -> None:
             done = [(job.id, job.version, None) for job in store.jobs.claim("default", jobs, worker="w", lease=HOUR)]
             assert len(done) == jobs
             store.jobs.complete_many(done)
-    for _ in range(600):  # the server counts the scans of a connection when it has closed
-        ((scans, entries),) = other.execute(
-            "SELECT idx_scan, idx_tup_read FROM pg_stat_user_indexes WHERE indexrelid = 'promises_by_claim'::regclass"
-        )
-        if int(str(scans)) >= cycles:
-            break
-        time.sleep(0.05)
-    else:
-        pytest.fail(f"{scans} scans were counted in 30 s, not {cycles}")
-    assert int(str(entries)) / int(str(scans)) <= 3 * jobs, "those of this claim and of the one before"
+    scans, entries = scanned(other, "promises_by_claim", cycles)
+    assert entries / scans <= 3 * jobs, "those of this claim and of the one before"
+
+
+def test_statistics_that_count_the_replaced_versions(url: str, other: libpq.Connection) -> None:
+    """Autovacuum counts the versions that it may not remove. The planner then joined a queue with all of its versions."""
+    with rc.Store(url) as store:
+        for _ in range(COMMITS):
+            store.jobs.enqueue("t", {}, process_in=HOUR)
+    before = scanned(other, "queues_pkey", COMMITS)
+    for table in ("queues", "promises", "counters", "writers"):
+        other.execute(f"VACUUM (ANALYZE) {table}")
+    commits = 100
+    with rc.Store(url) as store:
+        for _ in range(commits):
+            store.jobs.enqueue("t", {}, process_in=HOUR)
+    scans, entries = scanned(other, "queues_pkey", before[0] + commits)
+    assert (entries - before[1]) / (scans - before[0]) <= FEW
