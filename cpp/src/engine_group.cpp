@@ -42,8 +42,8 @@ void Engine::share_commit(Caller& caller) {
   if (caller.failure) std::rethrow_exception(caller.failure);
 }
 
-// The callers that share a transaction: the first one, and those that wait behind it. New callers join the queue meanwhile, so a link
-// is read under the mutex of the queue, or if it is that of a caller before the last one.
+// The callers that share a transaction: the first one, and those that wait behind it. New callers join the queue meanwhile, so a
+// link is read under the mutex of the queue, or if it is that of a caller before the last one.
 class Engine::Group {
  public:
   Group(Engine& engine, Caller& first) : engine_(engine), last_(&first), requests_(first.requests.size()) {

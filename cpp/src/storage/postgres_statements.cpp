@@ -85,8 +85,8 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::new_writer:
       return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days') SELECT nextval('writer_ids')";
     case PostgresQuery::lock_timeout: return "SELECT set_config('lock_timeout', ?, ?::boolean)";
-    // Every statement finds its rows by an index, one by one. Statistics must not change that: those of a new table, and of one with
-    // many versions that an open transaction keeps, would make the planner read all of it.
+    // Every statement finds its rows by an index, one by one. Statistics must not change that: those of a new table, and of one
+    // with many versions that an open transaction keeps, would make the planner read all of it.
     case PostgresQuery::session:
       return "SELECT set_config('search_path', ?, ?::boolean), set_config('enable_seqscan', 'off', ?::boolean), "
              "set_config('enable_hashjoin', 'off', ?::boolean), set_config('enable_mergejoin', 'off', ?::boolean), "
