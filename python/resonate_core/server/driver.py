@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .._core import ManualClock
 from .._wakeup import Wakeup
 from ..errors import Closed
+from .logs import unexpected
 
 if TYPE_CHECKING:
     from .._core import Fired, Message, Store
@@ -131,10 +132,11 @@ class Driver:
                     return
                 except Exception as error:
                     self._metrics.tick_failures.inc()
-                    self.problem = f"the store could not be driven: {error or type(error).__name__}"
-                    _log.error("%s; again in %.0f s", self.problem, _PAUSE, exc_info=error)
+                    self._failed(error)
                     await self._wait(_PAUSE)
                     continue
+                if self.problem is not None:
+                    _log.info("the store is driven again")
                 self.problem = None
                 if round is None:  # paused: debug.stop wakes it
                     until = None
@@ -145,6 +147,13 @@ class Driver:
                 if later or round.more:
                     continue  # a step that became due in between did not wake the driver; or there is more to do
                 await self._wait_for_work(round)
+
+    def _failed(self, error: Exception) -> None:
+        """Log what is new about a round that failed: an outage fails one every second."""
+        problem = f"the store could not be driven: {error or type(error).__name__}"
+        if problem != self.problem:
+            _log.error("%s; tried every %.0f s", problem, _PAUSE, exc_info=unexpected(error))
+        self.problem = problem
 
     async def _wait_for_work(self, round: _Round) -> None:
         """Wait until a wake-up, until a step is due, or until another process may have written to the store."""
