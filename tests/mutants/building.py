@@ -46,8 +46,9 @@ def _copy(tree: Path, source: Path, changed: dict[Path, str]) -> None:
     files += [file for folder in ("cmake", "cpp") for file in (tree / folder).rglob("*") if file.is_file()]
     wanted = {source / file.relative_to(tree) for file in files} | {source / "cpp/include/resonate_mutant.hpp"}
     for file in files:
-        text = changed.get(file)
-        _write(source / file.relative_to(tree), file.read_text() if text is None else f'#include "resonate_mutant.hpp"\n{text}')
+        text, copy = changed.get(file), source / file.relative_to(tree)
+        _write(copy, file.read_text() if text is None else f'#include "resonate_mutant.hpp"\n{text}')
+        shutil.copymode(file, copy)  # the build runs some of them
     _write(source / "cpp/include/resonate_mutant.hpp", SWITCH)
     for file in source.rglob("*"):
         if file.is_file() and file not in wanted:

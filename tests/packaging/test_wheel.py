@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 VERSIONS = ["3.10", "3.13"]
 # SQLite is the system's, as Python's own sqlite3 module has it: two copies in one process undo each other's locks.
 SYSTEM = re.compile(r"(libc|libm|libgcc_s|libstdc\+\+|libpthread|ld-linux.*|libsqlite3)\.so\.\d+")
+CODE = re.compile(r"\.(py|pyi|typed|so[.\d]*)$")
 RUN_README = """
 import doctest, sys
 failed, tried = doctest.testfile(sys.argv[1], module_relative=False)
@@ -81,7 +82,7 @@ def test_the_source_distribution_is_small_and_complete(sdist: Path) -> None:
     tops = {name.partition("/")[0] for name in names}
     assert tops == {"CMakeLists.txt", "LICENSE", "PKG-INFO", "README.md", "cmake", "cpp", "pyproject.toml", "python"}
     assert {"cpp/include", "cpp/src", "cpp/bindings"} == {"/".join(n.split("/")[:2]) for n in names if n.startswith("cpp/")}
-    assert sdist.stat().st_size < 1_000_000
+    assert sdist.stat().st_size < 1_500_000
 
 
 def test_a_second_build_in_isolation_compiles_nothing(python: Path, sdist: Path, tmp_path: Path) -> None:
@@ -105,8 +106,10 @@ def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
     assert {"resonate_core/__init__.py", "resonate_core/_core.pyi", "resonate_core/py.typed"} <= names
     assert any(re.fullmatch(r"resonate_core/_core\..*so", name) for name in names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    strange = [n for n in names if not re.search(r"\.(py|pyi|typed|so[.\d]*)$", n) and ".dist-info/" not in n]
-    assert strange == ["resonate_core/_libraries/LICENCES.txt"]
+    others = {n for n in names if not CODE.search(n) and ".dist-info/" not in n}
+    listed = subprocess.run(["git", "ls-files", "."], cwd=ROOT / "python", check=True, stdout=subprocess.PIPE, text=True).stdout
+    shown = {n for n in listed.splitlines() if not CODE.search(n)}  # the dashboard's pages, and those of Django's admin
+    assert others == {"resonate_core/_libraries/LICENCES.txt"} | shown
     needed_always = [r for r in metadata.get_all("Requires-Dist", []) if "extra ==" not in r]
     assert needed_always == []
 
