@@ -117,8 +117,7 @@ def test_a_driver_survives_whatever_a_tick_raises(
     with caplog.at_level(logging.ERROR, "resonate_core.server"):
         asyncio.run(driven(failing, lambda on: Notes(on.delivered, "", 0), body))
     assert seen[0] is not None and str(error) in seen[0]
-    (record,) = (one for one in caplog.records if str(error) in one.message)  # an outage is logged once, not with each try
-    assert (record.exc_info is None) == isinstance(error, rc.StoreError), "its message says where and why"
+    assert sum(str(error) in record.message for record in caplog.records) == 1, "an outage is logged once, not with each try"
 
 
 @pytest.mark.parametrize("fails", ["offer", "send"])

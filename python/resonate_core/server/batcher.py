@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from .._core import Envelope, Store
 from .._stopwatch import seconds
-from .logs import unexpected
 from .serial_executor import SerialExecutor
 
 if TYPE_CHECKING:
@@ -187,8 +186,7 @@ class Batcher:
     def _answer(self, batch: Sequence[_Waiting], answers: Sequence[Answer], error: Exception | None) -> None:
         if error is not None:
             asked = [envelope.corr_id for envelope, _ in batch[:_MOST_NAMED]]
-            extra = {"corr_ids": asked}
-            _log.error("a transaction of %d requests failed: %s", len(batch), error, exc_info=unexpected(error), extra=extra)
+            _log.error("a transaction of %d requests failed: %s", len(batch), error, exc_info=error, extra={"corr_ids": asked})
             for _, future in batch:
                 if not future.done():
                     future.set_exception(error)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from .._core import ManualClock
 from .._wakeup import Wakeup
 from ..errors import Closed
-from .logs import unexpected
 
 if TYPE_CHECKING:
     from .._core import Fired, Message, Store
@@ -152,7 +151,7 @@ class Driver:
         """Log what is new about a round that failed: an outage fails one every second."""
         problem = f"the store could not be driven: {error or type(error).__name__}"
         if problem != self.problem:
-            _log.error("%s; tried every %.0f s", problem, _PAUSE, exc_info=unexpected(error))
+            _log.error("%s; tried every %.0f s", problem, _PAUSE, exc_info=error)
         self.problem = problem
 
     async def _wait_for_work(self, round: _Round) -> None:

@@ -13,7 +13,6 @@ from .._stopwatch import seconds
 from .._wakeup import Wakeup
 from ..errors import Closed, Invalid, NotFound
 from . import event_stream
-from .logs import unexpected
 from .watched_queue import Stats, WatchedQueue
 
 if TYPE_CHECKING:
@@ -190,8 +189,7 @@ class JobStreams:
                 except Closed:
                     raise
                 except Exception as error:
-                    failed = "the queues of job streams cannot be read: %s; again in %.0f s"
-                    _log.error(failed, error, _PAUSE, exc_info=unexpected(error))
+                    _log.error("the queues of job streams cannot be read: %s; again in %.0f s", error, _PAUSE, exc_info=error)
                     await self._wait(_PAUSE)
                     continue
                 await asyncio.sleep(max(_BETWEEN_LOOKS if committed else 0, took / _BUSY_SHARE))

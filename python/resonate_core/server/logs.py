@@ -9,13 +9,12 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from .._extras import how_to_install
-from ..errors import StoreError
 
 if TYPE_CHECKING:
     from .._core import Envelope
     from .settings import LogSettings
 
-__all__ = ["TagWarnings", "configure", "unexpected"]
+__all__ = ["TagWarnings", "configure"]
 
 _log = logging.getLogger("resonate_core.server")
 
@@ -26,11 +25,6 @@ _LIKE_A_RECORD = re.compile(r"^(?=\d{4}-\d\d-\d\d)", re.MULTILINE)
 #: No more than this many different warnings of tags are logged: clients choose their tags.
 _MOST_TAG_WARNINGS = 200
 _LONGEST_ID = 100
-
-
-def unexpected(error: Exception) -> Exception | None:
-    """Return what a record shows with its traceback: nothing for an error of the store, whose message says where and why."""
-    return None if isinstance(error, StoreError) else error
 
 
 def _escaped(found: re.Match[str]) -> str:
