@@ -132,8 +132,12 @@ class Verdict:
     wrong: list[str] = field(default_factory=list)
 
 
-def judge(store: rc.Store, ids: list[str], folder: Path, faults: bool) -> Verdict:
-    """Compares the store with the logs. The database may still fail."""
+def judge(store: rc.Store, ids: list[str], folder: Path, faults: bool = False) -> Verdict:
+    """Compares the store with the logs.
+
+    Args:
+        faults: Whether the database may still fail.
+    """
     verdict = Verdict(jobs=len(ids))
     claims: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     lines: Counter[tuple[str, str, int]] = Counter()
