@@ -88,9 +88,8 @@ std::string text_of(PostgresQuery which) {
     // Every statement finds its rows by an index, one by one. Statistics must not change that: those of a new table, and of one
     // with many versions that an open transaction keeps, would make the planner read all of it.
     case PostgresQuery::session:
-      return "SELECT set_config('search_path', ?, ?::boolean), set_config('enable_seqscan', 'off', ?::boolean), "
-             "set_config('enable_hashjoin', 'off', ?::boolean), set_config('enable_mergejoin', 'off', ?::boolean), "
-             "set_config('jit', 'off', ?::boolean)";
+      return "SELECT set_config(name, setting, ?::boolean) FROM (VALUES ('search_path', ?), ('enable_seqscan', 'off'), "
+             "('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off')) AS chosen (name, setting)";
     case PostgresQuery::load_rows: return rows + "id = ANY (?::text[])";
     case PostgresQuery::load_queues:
       return "SELECT newest.body FROM unnest(?::text[]) AS wanted (name), LATERAL (SELECT body FROM queues WHERE queues.name = "

@@ -58,8 +58,6 @@ enum class PostgresQuery : std::uint8_t {
   count  // of PostgresQuery
 };
 
-inline constexpr int kSessionSettings = 5;  // that PostgresQuery::session sets
-
 const PostgresStatement& postgres_statement(PostgresQuery which);
 // The rows of a range of the index.
 const PostgresStatement& postgres_range(Index index);

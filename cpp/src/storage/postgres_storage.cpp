@@ -80,10 +80,7 @@ void PostgresStorage::connect() {
 void PostgresStorage::send_settings(Scope scope) {
   const bool session = scope == Scope::session;
   const char* const local = session ? "false" : "true";
-  PostgresParameters settings;
-  settings.text(address_.schema);
-  for (int each = 0; each < kSessionSettings; ++each) settings.text(local);
-  send(PostgresQuery::session, settings);
+  send(PostgresQuery::session, PostgresParameters().text(local).text(address_.schema));
   session_timeout_ = session ? options_.busy_timeout : -1;
   if (options_.read_only) return;
   const Duration longest = std::max<Duration>(1, options_.busy_timeout);  // 0 would mean: wait without an end
