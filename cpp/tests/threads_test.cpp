@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <thread>
 #include <vector>
 
@@ -58,39 +56,35 @@ void work(Engine& engine, int worker) {
 
 // Callers that arrive during a commit share the next one; each gets its own replies.
 TEST(Threads, CallersShareTheCommitsOfAFile) {
-  std::string folder = (std::filesystem::temp_directory_path() / "resonate-threads-XXXXXX").string();
-  ASSERT_TRUE(::mkdtemp(folder.data()));
+  const Folder folder;
   constexpr int kCallers = 8;
   constexpr int kEach = 40;
-  {
-    const auto engine = Engine::create(
-        open_sqlite_storage(folder + "/app.db", {.durability = Durability::normal, .read_only = false, .busy_timeout = 5000}),
-        std::make_shared<ManualClock>(0), Options{});
-    std::atomic<int> wrong{0};
-    std::vector<std::function<void()>> bodies;
-    for (int caller = 0; caller < kCallers; ++caller)
-      bodies.emplace_back([&, caller] {
-        for (int i = 0; i < kEach; ++i) {
-          const std::string id = name(caller, i);
-          const Reply made = engine->apply(Request{kNew, creation(id, 100'000)});
-          wrong += !made.promise || made.promise->id() != id;
-          const auto batch =
-              engine->apply(std::vector<Request>{Request{kNew, creation(id + ".a", 50 + i)}, Request{kNew, settlement(id)}});
-          wrong += batch.size() != 2 || batch[0].promise->id() != id + ".a" || batch[1].promise->state != PromiseState::resolved;
-        }
-      });
-    bodies.emplace_back([&] {
+  const auto engine = Engine::create(
+      open_sqlite_storage(folder.file("app.db"), {.durability = Durability::normal, .read_only = false, .busy_timeout = 5000}),
+      std::make_shared<ManualClock>(0), Options{});
+  std::atomic<int> wrong{0};
+  std::vector<std::function<void()>> bodies;
+  for (int caller = 0; caller < kCallers; ++caller)
+    bodies.emplace_back([&, caller] {
       for (int i = 0; i < kEach; ++i) {
-        engine->tick(i);
-        engine->take_messages(3);
+        const std::string id = name(caller, i);
+        const Reply made = engine->apply(Request{kNew, creation(id, 100'000)});
+        wrong += !made.promise || made.promise->id() != id;
+        const auto batch =
+            engine->apply(std::vector<Request>{Request{kNew, creation(id + ".a", 50 + i)}, Request{kNew, settlement(id)}});
+        wrong += batch.size() != 2 || batch[0].promise->id() != id + ".a" || batch[1].promise->state != PromiseState::resolved;
       }
     });
-    together(bodies);
-    EXPECT_EQ(wrong, 0);
-    EXPECT_EQ(engine->promise_count(), static_cast<std::size_t>(2 * kCallers * kEach));
-    EXPECT_TRUE(engine->check().empty());
-  }
-  std::filesystem::remove_all(folder);
+  bodies.emplace_back([&] {
+    for (int i = 0; i < kEach; ++i) {
+      engine->tick(i);
+      engine->take_messages(3);
+    }
+  });
+  together(bodies);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(engine->promise_count(), static_cast<std::size_t>(2 * kCallers * kEach));
+  EXPECT_TRUE(engine->check().empty());
 }
 
 // A storage on which other callers arrive while a transaction begins, as during a wait for another process.
@@ -115,48 +109,44 @@ class BusyStorage : public FailingStorage {
 
 // Callers that arrive while a transaction begins share it, with the ids that their jobs get there.
 TEST(Threads, CallersThatArriveWhileATransactionBeginsShareIt) {
-  std::string folder = (std::filesystem::temp_directory_path() / "resonate-threads-XXXXXX").string();
-  ASSERT_TRUE(::mkdtemp(folder.data()));
-  {
-    std::function<void()> arrival;
-    std::atomic<int> commits{0};
-    const auto engine = Engine::create(
-        std::make_unique<BusyStorage>(
-            open_sqlite_storage(folder + "/app.db", {.durability = Durability::normal, .read_only = false, .busy_timeout = 5000}),
-            arrival, commits),
-        std::make_shared<ManualClock>(0), Options{});
-    const auto enqueue_two = [&](std::vector<std::string>& ids) {
-      JobEnqueueMany two;
-      two.orders.resize(2);
-      for (JobOrder& order : two.orders) order.queue = "default", order.type = "work";
-      const Reply reply = engine->apply(Request{kNew, std::move(two)});
-      for (const auto& item : reply.jobs->items) ids.push_back(item.row->id());
+  const Folder folder;
+  std::function<void()> arrival;
+  std::atomic<int> commits{0};
+  const auto engine = Engine::create(
+      std::make_unique<BusyStorage>(
+          open_sqlite_storage(folder.file("app.db"), {.durability = Durability::normal, .read_only = false, .busy_timeout = 5000}),
+          arrival, commits),
+      std::make_shared<ManualClock>(0), Options{});
+  const auto enqueue_two = [&](std::vector<std::string>& ids) {
+    JobEnqueueMany two;
+    two.orders.resize(2);
+    for (JobOrder& order : two.orders) order.queue = "default", order.type = "work";
+    const Reply reply = engine->apply(Request{kNew, std::move(two)});
+    for (const auto& item : reply.jobs->items) ids.push_back(item.row->id());
+  };
+  bool shared = false;
+  std::size_t enqueued = 0;
+  // The test cannot see that a caller waits in the queue, so it gives it more time with each attempt.
+  for (int patience = 10; !shared && patience < 5000; patience *= 2) {
+    std::vector<std::string> first, late;
+    std::thread other;
+    const int before = commits;
+    arrival = [&] {
+      other = std::thread([&] { enqueue_two(late); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(patience));
     };
-    bool shared = false;
-    std::size_t enqueued = 0;
-    // The test cannot see that a caller waits in the queue, so it gives it more time with each attempt.
-    for (int patience = 10; !shared && patience < 5000; patience *= 2) {
-      std::vector<std::string> first, late;
-      std::thread other;
-      const int before = commits;
-      arrival = [&] {
-        other = std::thread([&] { enqueue_two(late); });
-        std::this_thread::sleep_for(std::chrono::milliseconds(patience));
-      };
-      enqueue_two(first);
-      other.join();
-      shared = commits == before + 1;
-      first.insert(first.end(), late.begin(), late.end());
-      std::ranges::sort(first);
-      EXPECT_EQ(first.size(), 4U);
-      EXPECT_EQ(std::ranges::unique(first).size(), 0U);
-      enqueued += first.size();
-    }
-    EXPECT_TRUE(shared);
-    EXPECT_EQ(engine->promise_count(), enqueued);
-    EXPECT_TRUE(engine->check().empty());
+    enqueue_two(first);
+    other.join();
+    shared = commits == before + 1;
+    first.insert(first.end(), late.begin(), late.end());
+    std::ranges::sort(first);
+    EXPECT_EQ(first.size(), 4U);
+    EXPECT_EQ(std::ranges::unique(first).size(), 0U);
+    enqueued += first.size();
   }
-  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(shared);
+  EXPECT_EQ(engine->promise_count(), enqueued);
+  EXPECT_TRUE(engine->check().empty());
 }
 
 // The thread that has waited longest gets the mutex, even if its last holder locks it again at once.
@@ -209,13 +199,13 @@ TEST(Threads, AFairMutexGoesToTheLongestWaiter) {
 
 // Long searches and checks read snapshots while others write, in memory and in a file.
 TEST(Threads, LongReadsBesideWriters) {
-  std::string folder = (std::filesystem::temp_directory_path() / "resonate-threads-XXXXXX").string();
-  ASSERT_TRUE(::mkdtemp(folder.data()));
+  const Folder folder;
   for (const bool file : {false, true}) {
-    const auto engine = Engine::create(
-        file ? open_sqlite_storage(folder + "/app.db", {.durability = Durability::normal, .read_only = false, .busy_timeout = 5000})
-             : make_memory_storage(),
-        std::make_shared<ManualClock>(0), Options{});
+    const auto engine =
+        Engine::create(file ? open_sqlite_storage(folder.file("app.db"),
+                                                  {.durability = Durability::normal, .read_only = false, .busy_timeout = 5000})
+                            : make_memory_storage(),
+                       std::make_shared<ManualClock>(0), Options{});
     constexpr int kThere = 2000;
     std::vector<Request> there;
     for (int i = 0; i < kThere; ++i) there.push_back({kNew, creation("a" + std::to_string(i), kNever)});
@@ -253,7 +243,6 @@ TEST(Threads, LongReadsBesideWriters) {
     together({write(0), write(1), search, search, check, purge});
     EXPECT_EQ(wrong, 0);
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Threads, EverythingAtOnceOnOneEngine) {
