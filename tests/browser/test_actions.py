@@ -93,6 +93,7 @@ def test_filters_stand_in_the_address(own_shop: Shop, open_page: Opener) -> None
     page.keyboard.press("Enter")
     page.locator(".table-foot", has_text="1 job on this page").wait_for()  # the whole table has the row as well
     page.locator("tbody tr", has_text=scene.CARD).wait_for()
+    assert page.locator("tbody tr").count() == 1
     page.get_by_role("button", name="Clear").click()
     page.locator(".table-foot", has_text="50 jobs on this page").wait_for()
     page.get_by_label("Error", exact=True).fill("answered 503")
