@@ -102,6 +102,25 @@ def test_filters_stand_in_the_address(own_shop: Shop, open_page: Opener) -> None
     page.locator("tbody tr", has_text=scene.CARD).wait_for()
 
 
+def test_a_filter_typed_right_after_a_clear_is_kept(own_shop: Shop, open_page: Opener) -> None:
+    """The text came before the page had read the cleared address, and was gone: no row was filtered."""
+    page = open_page(own_shop.base).go("jobs?queue=imports")
+    page.locator(".table-foot", has_text="jobs on this page").wait_for()
+    page.evaluate(
+        """() => {
+            [...document.querySelectorAll(".filters button")].find((one) => one.textContent === "Clear").click();
+            const field = document.querySelector("#filter-arg");
+            field.value = "amount=4200";
+            field.dispatchEvent(new Event("input", { bubbles: true }));
+        }"""
+    )
+    page.locator(".table-foot", has_text="50 jobs on this page").wait_for()
+    assert page.get_by_label("Argument", exact=True).input_value() == "amount=4200"
+    assert page.get_by_label("Queue", exact=True).input_value() == ""
+    page.get_by_label("Argument", exact=True).press("Enter")
+    page.locator(".table-foot", has_text="1 job on this page").wait_for()
+
+
 def test_pages_go_on_by_cursor(own_shop: Shop, open_page: Opener) -> None:
     own_shop.store.jobs.enqueue_many("noop", range(60), queue="many", ids=[f"many-{n:02}" for n in range(60)])
     ui = open_page(own_shop.base)

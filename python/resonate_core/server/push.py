@@ -135,8 +135,8 @@ class Push:
     def _try_again(self, address: str, pause: _Pause) -> None:
         pause.over = True
         self._delivery.read_again([address])
-        # An address without further messages is forgotten.
-        forget = 2 * self._settings.longest_retry
+        # An address without further messages is forgotten, once an attempt that starts now has ended.
+        forget = 2 * self._settings.longest_retry + self._settings.timeout
         asyncio.get_running_loop().call_later(forget, self._forget, address, pause, pause.failures)
 
     def _forget(self, address: str, pause: _Pause, failures: int) -> None:

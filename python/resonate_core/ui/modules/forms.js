@@ -8,25 +8,33 @@ import { useShared } from "./state.js";
 /** `fields`: `{name, label, placeholder, type: "text"|"when"|"select", options, many, wide}`. */
 export function Filters({ query, fields }) {
   const { settings } = useShared();
-  const values = () => Object.fromEntries(fields.map((field) => [field.name, shown(field, query[field.name], settings.utc)]));
-  const [typed, setTyped] = useState(values);
-  useEffect(() => setTyped(values()), [JSON.stringify(query), settings.utc]);
+  const each = (value) => Object.fromEntries(fields.map((field) => [field.name, value(field)]));
+  const stored = each((field) => shown(field, query[field.name], settings.utc));
+  // Text that is not applied yet, with the one that it replaces. A new address drops it only in the fields that it changes.
+  const [edits, setEdits] = useState({});
+  const edit = (of, { name }) => (of[name]?.over === stored[name] ? of[name] : undefined);
+  const typed = each((field) => edit(edits, field)?.text ?? stored[field.name]);
+  useEffect(() => setEdits((old) => each((field) => edit(old, field))), [JSON.stringify(query), settings.utc]);
   const apply = (changes = {}) => {
     const next = { ...typed, ...changes };
-    const found = Object.fromEntries(fields.map((field) => [field.name, parsed(field, next[field.name], settings.utc)]));
+    const found = each((field) => parsed(field, next[field.name], settings.utc));
     if (fields.some((field) => JSON.stringify(found[field.name] ?? null) !== JSON.stringify(query[field.name] ?? null))) refine(found);
+  };
+  const clear = () => {
+    setEdits({});
+    refine(each(() => null));
   };
   const active = fields.some((field) => query[field.name]);
   return html`<form class="filters" role="search" aria-label="Filters" onSubmit=${(event) => {
     event.preventDefault();
     apply();
-  }}>${fields.map((field) => html`<div key=${field.name} class=${`field ${field.wide ? "wide" : ""} ${field.type ?? ""}`}><label for=${`filter-${field.name}`}>${field.label}</label>
-      ${field.type === "select"
-        ? html`<${Select} id=${`filter-${field.name}`} value=${typed[field.name]} options=${field.options} choose=${(value) => apply({ [field.name]: value })} />`
-        : html`<input id=${`filter-${field.name}`} type=${field.type === "when" ? "datetime-local" : "text"} step="1" placeholder=${field.placeholder} spellcheck=${false} autocomplete="off" value=${typed[field.name]}
-            onInput=${(event) => setTyped((old) => ({ ...old, [field.name]: event.target.value }))} onChange=${() => apply()} />`}</div>`)}
+  }}>${fields.map(({ name, label, type, options, placeholder, wide }) => html`<div key=${name} class=${`field ${wide ? "wide" : ""} ${type ?? ""}`}><label for=${`filter-${name}`}>${label}</label>
+      ${type === "select"
+        ? html`<${Select} id=${`filter-${name}`} value=${typed[name]} options=${options} choose=${(value) => apply({ [name]: value })} />`
+        : html`<input id=${`filter-${name}`} type=${type === "when" ? "datetime-local" : "text"} step="1" placeholder=${placeholder} spellcheck=${false} autocomplete="off" value=${typed[name]}
+            onInput=${({ target }) => setEdits((old) => ({ ...old, [name]: { text: target.value, over: stored[name] } }))} onChange=${() => apply()} />`}</div>`)}
     <${Button} type="submit">Filter</${Button}>
-    ${active && html`<${Button} look="quiet" onClick=${() => refine(Object.fromEntries(fields.map((field) => [field.name, null])))}>Clear</${Button}>`}</form>`;
+    ${active && html`<${Button} look="quiet" onClick=${clear}>Clear</${Button}>`}</form>`;
 }
 
 function shown(field, value, utc) {
