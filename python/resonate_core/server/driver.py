@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .._core import ManualClock
 from .._wakeup import Wakeup
 from ..errors import Closed
+from .outage import Outage
 
 if TYPE_CHECKING:
     from .._core import Fired, Message, Store
@@ -77,7 +78,6 @@ class Driver:
     It works in short rounds, between which requests run. Only a closed store ends it: a round that fails is logged and tried again.
 
     Attributes:
-        problem: Why the last round failed; None if it did not.
         behind: Whether more steps are due than the last round ran.
 
     Args:
@@ -92,7 +92,7 @@ class Driver:
         self._call = call
         self._metrics = metrics
         self._foreign_interval = foreign_interval
-        self.problem: str | None = None
+        self._outage = Outage("the store could not be driven", "the store is driven again", _PAUSE)
         self.behind = False
         self._woken = asyncio.Event()
         self._ending = False
@@ -100,6 +100,11 @@ class Driver:
         self._last = 0  # number of the last message that was read
         self._addresses: set[str] = set()  # addresses whose older messages the next round reads
         self._delivery: Delivery
+
+    @property
+    def problem(self) -> str | None:
+        """Why the last round failed; None if it did not."""
+        return self._outage.problem
 
     def serve(self, delivery: Delivery) -> None:
         """Set the delivery that gets all messages."""
@@ -131,12 +136,10 @@ class Driver:
                     return
                 except Exception as error:
                     self._metrics.tick_failures.inc()
-                    self._failed(error)
+                    self._outage.failed(error)
                     await self._wait(_PAUSE)
                     continue
-                if self.problem is not None:
-                    _log.info("the store is driven again")
-                self.problem = None
+                self._outage.passed()
                 if round is None:  # paused: debug.stop wakes it
                     until = None
                     await self._wait(self._foreign_interval)
@@ -146,13 +149,6 @@ class Driver:
                 if later or round.more:
                     continue  # a step that became due in between did not wake the driver; or there is more to do
                 await self._wait_for_work(round)
-
-    def _failed(self, error: Exception) -> None:
-        """Log what is new about a round that failed: an outage fails one every second."""
-        problem = f"the store could not be driven: {error or type(error).__name__}"
-        if problem != self.problem:
-            _log.error("%s; tried every %.0f s", problem, _PAUSE, exc_info=error)
-        self.problem = problem
 
     async def _wait_for_work(self, round: _Round) -> None:
         """Wait until a wake-up, until a step is due, or until another process may have written to the store."""

@@ -13,6 +13,7 @@ from .._stopwatch import seconds
 from .._wakeup import Wakeup
 from ..errors import Closed, Invalid, NotFound
 from . import event_stream
+from .outage import Outage
 from .watched_queue import Stats, WatchedQueue
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class JobStreams:
         self._woken = asyncio.Event()
         self._committed = False
         self._looking: asyncio.Task[None] | None = None
+        self._outage = Outage("the queues of job streams could not be read", "the queues of job streams are read again", _PAUSE)
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -189,9 +191,10 @@ class JobStreams:
                 except Closed:
                     raise
                 except Exception as error:
-                    _log.error("the queues of job streams cannot be read: %s; again in %.0f s", error, _PAUSE, exc_info=error)
+                    self._outage.failed(error)
                     await self._wait(_PAUSE)
                     continue
+                self._outage.passed()
                 await asyncio.sleep(max(_BETWEEN_LOOKS if committed else 0, took / _BUSY_SHARE))
                 await self._wait(_TIME_TO_CLAIM if any(queue.left for queue in self._queues.values()) else self._interval)
 
