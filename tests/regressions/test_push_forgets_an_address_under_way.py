@@ -23,7 +23,7 @@ def test_failures_go_on_counting(caplog: pytest.LogCaptureFixture) -> None:
         with socket.socket() as silent, Store() as store:
             silent.bind(("127.0.0.1", 0))
             silent.listen(100)
-            push = PushSettings(allow="127.0.0.0/8", first_retry=0.01, longest_retry=0.01, timeout=0.3)
+            push = PushSettings(allow="127.0.0.0/8", first_retry=0.01, longest_retry=0.01, timeout=0.5)
             async with create_app(store, push=push).lifespan():
                 store.promises.create("p", 10**15, tags={"resonate:external": "true"})
                 store.promises.register_listener("p", f"http://127.0.0.1:{silent.getsockname()[1]}/")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .._stopwatch import doubled, seconds
@@ -28,11 +30,12 @@ _MOST_HELD = 10_000
 class _Pause:
     """The state of an address that failed."""
 
-    __slots__ = ("failures", "over")
+    __slots__ = ("attempts", "failures", "over")
 
     def __init__(self) -> None:
         self.failures = 0
         self.over = True
+        self.attempts = 0  # under way since the first failure
 
 
 class Push:
@@ -98,7 +101,8 @@ class Push:
         kind = "execute" if is_execute(message) else "unblock"
         started = seconds()
         try:
-            await self._client.push(message.address, message.to_json(self._server_url))
+            with self._attempt(message.address):
+                await self._client.push(message.address, message.to_json(self._server_url))
         except PushFailed as failure:
             self._metrics.deliveries.labels("push", kind, "failed").inc()
             self._failed(message, failure)
@@ -111,6 +115,19 @@ class Push:
         self._metrics.delivery_seconds.labels("push").observe(seconds() - started)
         self._pauses.pop(message.address, None)
         self._delivery.delivered([message])
+
+    @contextlib.contextmanager
+    def _attempt(self, address: str) -> Iterator[None]:
+        """Keep the pause of an address from being forgotten: if the attempt fails, it goes on."""
+        pause = self._pauses.get(address)
+        if pause is None:
+            yield
+            return
+        pause.attempts += 1
+        try:
+            yield
+        finally:
+            pause.attempts -= 1
 
     def _failed(self, message: Message, failure: PushFailed) -> None:
         pause = self._pauses.setdefault(message.address, _Pause())
@@ -135,12 +152,12 @@ class Push:
     def _try_again(self, address: str, pause: _Pause) -> None:
         pause.over = True
         self._delivery.read_again([address])
-        # An address without further messages is forgotten, once an attempt that starts now has ended.
+        # An address without further messages is forgotten.
         forget = 2 * self._settings.longest_retry + self._settings.timeout
         asyncio.get_running_loop().call_later(forget, self._forget, address, pause, pause.failures)
 
     def _forget(self, address: str, pause: _Pause, failures: int) -> None:
-        if self._pauses.get(address) is pause and pause.over and pause.failures == failures:
+        if self._pauses.get(address) is pause and pause.over and pause.failures == failures and not pause.attempts:
             del self._pauses[address]
 
     async def close(self) -> None:
