@@ -2,14 +2,37 @@
 
 #include <unistd.h>
 
+#include <atomic>
+
 #include "fork_safety.hpp"
 
 namespace resonate::python {
 
+namespace {
+
+std::atomic<int> waiting{0};  // threads that have asked for the GIL here and do not have it yet
+thread_local bool waits = false;
+
+// Calls what takes the GIL.
+template <class Take>
+auto count_while(const Take& take) {
+  waits = true;
+  waiting.fetch_add(1);
+  const auto taken = into_python(take);
+  waiting.fetch_sub(1);
+  waits = false;
+  return taken;
+}
+
+}  // namespace
+
 void sleep_until_the_process_ends() noexcept {
   leave_for_good();
+  if (waits) waiting.fetch_sub(1);
   for (;;) ::pause();
 }
+
+int threads_that_wait_for_the_gil() noexcept { return waiting.load(); }
 
 bool interpreter_is_ending() noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -22,13 +45,16 @@ bool interpreter_is_ending() noexcept {
 PyThreadState* give_gil_away() noexcept { return PyEval_SaveThread(); }
 
 void take_gil_again(PyThreadState* thread) noexcept {
-  into_python([thread] { PyEval_RestoreThread(thread); });
+  count_while([thread] {
+    PyEval_RestoreThread(thread);
+    return true;
+  });
 }
 
 // Before 3.12, the interpreter has freed by then the state that PyGILState_Ensure reads.
 PyGILState_STATE ensure_gil() noexcept {
   if (interpreter_is_ending()) sleep_until_the_process_ends();
-  return into_python([] { return PyGILState_Ensure(); });
+  return count_while([] { return PyGILState_Ensure(); });
 }
 
 py::object imported(const char* module) {

@@ -45,6 +45,8 @@ PyThreadState* give_gil_away() noexcept;
 void take_gil_again(PyThreadState* thread) noexcept;
 // Takes the GIL in a thread that may be unknown to Python.
 PyGILState_STATE ensure_gil() noexcept;
+// The threads inside the two functions above, without those that sleep for good.
+int threads_that_wait_for_the_gil() noexcept;
 
 // A Python value that is created at its first use and kept until the process ends. Use it with the GIL. Creating it may release the
 // GIL; if several threads create it, the first value stays. (pybind11's own class takes the GIL where a thread must not be
