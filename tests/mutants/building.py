@@ -13,19 +13,27 @@ from pathlib import Path
 from mutants.mutant import Mutant, Place, mutated, sources
 
 SWITCH = """\
-// Which mutant runs: the environment says it when the program begins.
+// Which mutant runs: the environment says it, anew in each fork.
 #pragma once
 
+#include <pthread.h>
+
+#include <atomic>
 #include <cstdlib>
 
 namespace resonate_mutant {
 
+inline std::atomic<int> chosen{-1};
+inline const int forgotten_in_forks = pthread_atfork(nullptr, nullptr, [] { chosen.store(-1); });
+
 inline bool is(int number) noexcept {
-  static const int chosen = [] {
+  int now = chosen.load(std::memory_order_relaxed);
+  if (now < 0) {
     const char* text = std::getenv("RESONATE_MUTANT");
-    return text ? std::atoi(text) : 0;
-  }();
-  return number == chosen;
+    now = text ? std::atoi(text) : 0;
+    chosen.store(now, std::memory_order_relaxed);
+  }
+  return now == number;
 }
 
 }  // namespace resonate_mutant

@@ -43,7 +43,7 @@ FIRST: dict[str, list[str]] = {
         "tests/unit",
     ],
 }
-THEN = ["tests/unit", "tests/fuzz", "tests/conformance sqlite", *MACHINES, *FORKED]
+THEN = [MEMORY, "tests/unit", "tests/fuzz", "tests/conformance sqlite", *MACHINES, *FORKED]
 
 SLICES = {
     "worker": ["tests/worker", "tests/integration/jobs", "tests/regressions"],

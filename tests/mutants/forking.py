@@ -1,7 +1,6 @@
 """A plugin of pytest that collects the tests once and runs them in a fork for each mutant, until a test fails.
 
-The C++ module reads RESONATE_MUTANT when it first runs a line with a mutant. This must happen in the fork, so the collected tests
-must not open a store when they are imported.
+The C++ module reads RESONATE_MUTANT when it first runs a line with a mutant, and again after each fork.
 """
 
 from __future__ import annotations
@@ -61,13 +60,13 @@ class Forks:
         folder = Path(tempfile.mkdtemp(prefix="resonate-mutant-", dir=self.place))
         folder.chmod(0o755)  # some tests run as another user
         sys.stdout.flush()
+        os.environ["RESONATE_MUTANT"] = str(number)  # for the fork
         child = os.fork()
         if child:
             self.running[child] = (number, time.monotonic(), folder)
             return
         try:
             os.setsid()
-            os.environ["RESONATE_MUTANT"] = str(number)
             os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
             self.test(self.chosen(words), folder / "now")
             (folder / "verdict").write_text("")
