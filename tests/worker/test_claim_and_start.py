@@ -272,3 +272,15 @@ def test_nothing_is_claimed_or_started_once_a_stop_is_asked(store: rc.Store):
     run_round(worker._parts(), round, stopping=lambda: True)
     assert (round.started, round.taken, client.transactions) == ([], 0, 0)
     assert store.jobs.get(job.id).state == "pending"
+
+
+def test_a_claim_starts_nothing_in_the_slot_of_a_job_that_waits(store: rc.Store):
+    worker, client = watched(store)
+    jobs = worker.task("t")(lambda: None).enqueue_many([None] * 4)
+    first = Round(deque(), deque(), slots=0, room=1)
+    run_round(worker._parts(), first)
+    second = Round(deque(), first.claimed, slots=2, room=3)
+    run_round(worker._parts(), second)
+    assert (client.claims, client.started) == ([(1, 0), (3, 1)], [1])
+    assert [store.jobs.get(job.id).state for job in jobs] == ["running", "running", "claimed", "claimed"]
+    assert (len(second.started), len(second.claimed)) == (2, 2)
