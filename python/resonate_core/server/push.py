@@ -118,7 +118,7 @@ class Push:
 
     @contextlib.contextmanager
     def _attempt(self, address: str) -> Iterator[None]:
-        """Keep the pause of an address from being forgotten: if the attempt fails, it goes on."""
+        """Keep the pause of an address from being forgotten: if the attempt fails, it continues."""
         pause = self._pauses.get(address)
         if pause is None:
             yield
