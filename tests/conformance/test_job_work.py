@@ -58,6 +58,15 @@ def test_the_newest_hundred_attempts_are_kept(client: JobClient) -> None:
     assert client.job()["attempts"][-1] == {"number": 106, "worker": "w1", "startedAt": 200} and version == 106
 
 
+def test_the_newest_hundred_lines_of_reports_are_kept(client: JobClient) -> None:
+    client.enqueue(now=0).must()
+    client.run_one(now=0)
+    client.send("job.report", {"id": JOB, "version": 1, "lines": [f"line {n}" for n in range(100)]}, now=1).must()
+    assert [line["text"] for line in client.job()["report"]["lines"]] == [f"line {n}" for n in range(100)]
+    client.send("job.report", {"id": JOB, "version": 1, "lines": ["one more"]}, now=2).must()
+    assert [line["text"] for line in client.job()["report"]["lines"]] == [*(f"line {n}" for n in range(1, 100)), "one more"]
+
+
 def test_the_error_is_kept_until_the_job_completes(client: JobClient) -> None:
     client.enqueue(now=0, retryPolicy=POLICY).must()
     client.run_one(now=0)
