@@ -69,6 +69,20 @@ def test_search_offers_ids_and_opens_one(shop: Shop, open_page: Opener) -> None:
     assert "workflow" in page.url
 
 
+def test_a_new_view_leaves_the_focus_to_the_search(shop: Shop, open_page: Opener) -> None:
+    """The heading took it while a text was typed, whose next letters were shortcuts then."""
+    page = open_page(shop.base).go()
+    page.evaluate(
+        """() => {
+            location.hash = "#/queues";
+            addEventListener("hashchange", () => document.getElementById("find").focus(), { once: true });
+        }"""
+    )
+    page.locator("main h1", has_text="Queues").wait_for()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => requestAnimationFrame(done), 100)))")
+    assert page.evaluate(f"{FOCUSED}.id") == "find"
+
+
 def test_help_lists_the_shortcuts_and_turns_them_off(shop: Shop, open_page: Opener) -> None:
     ui = open_page(shop.base)
     page = ui.go()

@@ -100,7 +100,7 @@ export function App() {
       <${IconButton} icon="close" label="Dismiss" size="13" onClick=${() => dropToast(one.key)} /></div>`)}</div>`;
 }
 
-/** Sets the title, and the focus to the heading of a new view, for screen readers. */
+/** Sets the title, and the focus to the new heading, unless the search has it. */
 function useTitle(route, name) {
   const first = useRef(true);
   const label = route.query.id ?? route.query.name;
@@ -108,7 +108,7 @@ function useTitle(route, name) {
     document.title = `${label ? `${label} · ` : ""}${name} · Resonate`;
     if (!first.current) {
       scrollTo(0, 0);
-      requestAnimationFrame(() => document.querySelector("main h1")?.focus({ preventScroll: true }));
+      requestAnimationFrame(() => document.activeElement.id === "find" || document.querySelector("main h1")?.focus({ preventScroll: true }));
     }
     first.current = false;
   }, [route.name, label]);

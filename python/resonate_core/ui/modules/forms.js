@@ -10,9 +10,9 @@ export function Filters({ query, fields }) {
   const { settings } = useShared();
   const each = (value) => Object.fromEntries(fields.map((field) => [field.name, value(field)]));
   const stored = each((field) => shown(field, query[field.name], settings.utc));
-  // Text that is not applied yet, with the one that it replaces. A new address drops it only in the fields that it changes.
+  // Text not applied yet, with what it replaces: a new address drops it only in fields that it changes.
   const [edits, setEdits] = useState({});
-  const edit = (of, { name }) => (of[name]?.over === stored[name] ? of[name] : undefined);
+  const edit = (of, { name }) => of[name]?.over === stored[name] && of[name];
   const typed = each((field) => edit(edits, field)?.text ?? stored[field.name]);
   useEffect(() => setEdits((old) => each((field) => edit(old, field))), [JSON.stringify(query), settings.utc]);
   const apply = (changes = {}) => {
