@@ -50,17 +50,15 @@ void wait_for_calls() {
   wait_while([] { return inside.load() > 0; });
 }
 
-#if PY_VERSION_HEX < 0x030B0000
-// Runs when the shutdown clears this module. Python 3.10 frees the interpreter afterwards, and a thread that waits for the GIL
-// reads the freed memory at its next look, 5 ms later at most (CPython's issue 96387). From the beginning of the shutdown on, such
-// a look ends the thread; so all of them look once more before the interpreter goes.
+// Runs when the shutdown clears this module, if the interpreter is freed afterwards: a thread that waits for the GIL reads the
+// freed memory at its next look, 5 ms later at most (CPython's issue 96387). From the beginning of the shutdown on, such a look
+// ends the thread; so all of them look once more before the interpreter goes.
 void wait_before_the_interpreter_goes(void*) {
   const auto busy = [] { return inside.load() > 0 || threads_that_wait_for_the_gil() > 0; };
   if (!interpreter_is_ending() || !busy()) return;
   wait_while(busy);
   std::this_thread::sleep_for(std::chrono::milliseconds(10));  // threads of Python code wait as well, and nothing counts them
 }
-#endif
 
 int own_share() { return depth > 0 ? 1 : 0; }
 
@@ -100,11 +98,11 @@ OutsidePython::~OutsidePython() {
 }
 
 // Python's hooks, not pthread_atfork: its handlers run inside locks of the interpreter, where the GIL cannot be released.
-void bind_fork_safety([[maybe_unused]] py::module_& module) {
-#if PY_VERSION_HEX < 0x030B0000
-  static const char kNothing = 0;  // a capsule needs an address
-  module.attr("_at_shutdown") = py::capsule(&kNothing, &wait_before_the_interpreter_goes);
-#endif
+void bind_fork_safety(py::module_& module) {
+  if constexpr (kInterpreterIsFreed) {
+    static const char kNothing = 0;  // a capsule needs an address
+    module.attr("_at_shutdown") = py::capsule(&kNothing, &wait_before_the_interpreter_goes);
+  }
   if (Py_AtExit(&wait_for_calls) != 0) std::atexit(&wait_for_calls);  // Python has room for 32 of them
   const auto os = imported("os");
   if (!py::hasattr(os, "register_at_fork")) return;

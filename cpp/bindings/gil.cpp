@@ -16,6 +16,7 @@ thread_local bool waits = false;
 // Calls what takes the GIL.
 template <class Take>
 auto count_while(const Take& take) {
+  if constexpr (!kInterpreterIsFreed) return into_python(take);
   waits = true;
   waiting.fetch_add(1);
   const auto taken = into_python(take);

@@ -45,7 +45,10 @@ PyThreadState* give_gil_away() noexcept;
 void take_gil_again(PyThreadState* thread) noexcept;
 // Takes the GIL in a thread that may be unknown to Python.
 PyGILState_STATE ensure_gil() noexcept;
-// The threads inside the two functions above, without those that sleep for good.
+
+// Python 3.10 frees the interpreter at its end, while threads still wait for its GIL.
+inline constexpr bool kInterpreterIsFreed = PY_VERSION_HEX < 0x030B0000;
+// The threads inside the two functions above, without those that sleep for good. Counted if `kInterpreterIsFreed`.
 int threads_that_wait_for_the_gil() noexcept;
 
 // A Python value that is created at its first use and kept until the process ends. Use it with the GIL. Creating it may release the
