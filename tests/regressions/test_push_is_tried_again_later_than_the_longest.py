@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import socket
-
 import pytest
 
-from resonate_core import Store
-from resonate_core.asgi import PushSettings, create_app
+from resonate_core.asgi import PushSettings
+from server.failing_pushes import failed_pushes
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -17,26 +13,8 @@ from resonate_core.asgi import PushSettings, create_app
 def test_no_pause_is_longer(caplog: pytest.LogCaptureFixture, seed: int, first: float, longest: float) -> None:
     """What the log says is what is waited for; those at the limit differ all the same."""
     print(f"seed {seed}")
-    caplog.set_level(logging.WARNING, "resonate_core.delivery")
-
-    def pauses() -> list[float]:
-        return [record.seconds for record in caplog.records if record.name == "resonate_core.delivery"]  # type: ignore[attr-defined]
-
-    async def main() -> None:
-        with socket.socket() as nobody, Store() as store:
-            nobody.bind(("127.0.0.1", 0))  # and does not listen
-            push = PushSettings(allow="127.0.0.0/8", first_retry=first, longest_retry=longest)
-            app = create_app(store, push=push)
-            app.random.seed(seed)
-            async with app.lifespan():
-                store.promises.create("p", 10**15, tags={"resonate:external": "true"})
-                store.promises.register_listener("p", f"http://127.0.0.1:{nobody.getsockname()[1]}/")
-                store.promises.resolve("p")
-                while len(pauses()) < 25:
-                    await asyncio.sleep(0.001)
-
-    asyncio.run(main())
-    waited = pauses()
+    settings = PushSettings(allow="127.0.0.0/8", first_retry=first, longest_retry=longest)
+    waited = [record.seconds for record in failed_pushes(caplog, settings, 25, seed=seed)]  # type: ignore[attr-defined]
     assert max(waited) <= longest, waited
     assert min(waited) >= 0.8 * min(first, longest)
     at_the_limit = waited[5:]

@@ -16,8 +16,8 @@ class Outage:
         problem: The failure, as it was logged; None if the last round did not fail.
 
     Args:
-        failure: What the log says of a failure, before its error: "the store could not be driven".
-        end: What the log says when a round does not fail again: "the store is driven again".
+        failure: The beginning of the record of an error, such as "the store could not be driven"; the error follows it.
+        end: The record of the first round that passes, such as "the store is driven again".
         pause: Seconds between two rounds that fail.
     """
 

@@ -152,7 +152,7 @@ class Push:
     def _try_again(self, address: str, pause: _Pause) -> None:
         pause.over = True
         self._delivery.read_again([address])
-        # An address without further messages is forgotten.
+        # An address without further messages is forgotten. The time limit is room for a store that returns them late.
         forget = 2 * self._settings.longest_retry + self._settings.timeout
         asyncio.get_running_loop().call_later(forget, self._forget, address, pause, pause.failures)
 
