@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import python_doors, sdk_server
+from . import python_calls, sdk_server
 from .http import load, measure as http
 from .jobs import measure as jobs
 from .picture import draw
@@ -44,8 +44,8 @@ def main() -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="files-", dir=arguments.out) as folder:  # beside the report: on a disk, not in memory
         figures |= probe_figures(arguments.sqlite_probe, folder)
-        figures |= python_doors.measure_file(folder, arguments.rounds)
-    figures |= python_doors.measure(arguments.rounds)
+        figures |= python_calls.measure_file(folder, arguments.rounds)
+    figures |= python_calls.measure(arguments.rounds)
     figures |= sdk_server.measure(arguments.rounds)
     over_http: dict[str, float] = {}
     missing = load.why_not()

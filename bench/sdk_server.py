@@ -14,25 +14,25 @@ from resonate.connections.local import ServerState, unwrap_request_envelope, wra
 
 import resonate_core as rc
 
-from .python_doors import FAR, envelope
+from .python_calls import FAR, envelope
 from .stopwatch import Body, rates
 
-Door = Callable[[dict[str, Any]], Any]
+Apply = Callable[[dict[str, Any]], Any]
 NOW = 1_000
 TARGET = {"resonate:target": "poll://any@workers"}
 
 
-def ours() -> Door:
+def ours() -> Apply:
     return rc.Store(clock=rc.ManualClock(NOW)).apply
 
 
-def theirs() -> Door:
+def theirs() -> Apply:
     state = ServerState()
 
-    def door(request: dict[str, Any]) -> Any:
+    def apply(request: dict[str, Any]) -> Any:
         return wrap_response_envelope(state.apply(NOW, unwrap_request_envelope(request)))
 
-    return door
+    return apply
 
 
 def create(name: str, tags: dict[str, str]) -> dict[str, Any]:
@@ -43,42 +43,42 @@ def settle(name: str) -> dict[str, Any]:
     return envelope("promise.settle", {"id": name, "state": "resolved", "value": {"data": "Im9rIg=="}})
 
 
-def filled(new_door: Callable[[], Door], live: int) -> Door:
-    door = new_door()
+def filled(new_server: Callable[[], Apply], live: int) -> Apply:
+    apply = new_server()
     for i in range(live):
-        door(create(f"live-{i}", TARGET))
-    return door
+        apply(create(f"live-{i}", TARGET))
+    return apply
 
 
-def run(door: Door, requests: list[dict[str, Any]], operations: int) -> Body:
+def run(apply: Apply, requests: list[dict[str, Any]], operations: int) -> Body:
     def body() -> int:
         for request in requests:
-            door(request)
+            apply(request)
         return operations
 
     return body
 
 
-def creates(door: Door, count: int) -> Body:
-    return run(door, [create(f"new-{i}", {}) for i in range(count)], count)
+def creates(apply: Apply, count: int) -> Body:
+    return run(apply, [create(f"new-{i}", {}) for i in range(count)], count)
 
 
-def gets(door: Door, count: int) -> Body:
-    return run(door, [envelope("promise.get", {"id": f"live-{i % 1000}"}) for i in range(count)], count)
+def gets(apply: Apply, count: int) -> Body:
+    return run(apply, [envelope("promise.get", {"id": f"live-{i % 1000}"}) for i in range(count)], count)
 
 
-def create_settles(door: Door, count: int, tags: dict[str, str] = TARGET) -> Body:
+def create_settles(apply: Apply, count: int, tags: dict[str, str] = TARGET) -> Body:
     requests = [request for i in range(count) for request in (create(f"new-{i}", tags), settle(f"new-{i}"))]
-    return run(door, requests, count)
+    return run(apply, requests, count)
 
 
-def plain_create_settles(door: Door, count: int) -> Body:
-    return create_settles(door, count, {})
+def plain_create_settles(apply: Apply, count: int) -> Body:
+    return create_settles(apply, count, {})
 
 
-def task_cycles(door: Door, count: int) -> Body:
+def task_cycles(apply: Apply, count: int) -> Body:
     """Create, acquire, fulfill. The SDK's server does not raise the version on acquire, so each is told what it wants."""
-    fulfilled_version = 1 if getattr(door, "__self__", None).__class__ is rc.Store else 0
+    fulfilled_version = 1 if getattr(apply, "__self__", None).__class__ is rc.Store else 0
     requests = []
     for i in range(count):
         name = f"task-{i}"
@@ -88,10 +88,10 @@ def task_cycles(door: Door, count: int) -> Body:
             envelope("task.acquire", {"id": name, "version": 0, "pid": "worker", "ttl": 60_000}),
             envelope("task.fulfill", {"id": name, "version": fulfilled_version, "action": action}),
         ]
-    statuses = [door(request)["head"]["status"] for request in requests[:3]]
+    statuses = [apply(request)["head"]["status"] for request in requests[:3]]
     if not all(200 <= status < 300 for status in statuses):
         raise RuntimeError(f"a task cycle is refused: {statuses}")
-    return run(door, requests[3:], count - 1)
+    return run(apply, requests[3:], count - 1)
 
 
 def typed_task_cycles(live: int, count: int) -> Body:
@@ -113,7 +113,7 @@ def typed_task_cycles(live: int, count: int) -> Body:
 
 
 # operation -> (what is run, how many on our side, how many on theirs at 1k and 10k: theirs get slow)
-OPERATIONS: dict[str, tuple[Callable[[Door, int], Body], int, dict[int, int]]] = {
+OPERATIONS: dict[str, tuple[Callable[[Apply, int], Body], int, dict[int, int]]] = {
     "create": (creates, 20_000, {1_000: 5_000, 10_000: 2_000}),
     "get": (gets, 20_000, {1_000: 20_000, 10_000: 20_000}),
     "create + settle": (create_settles, 10_000, {1_000: 300, 10_000: 40}),

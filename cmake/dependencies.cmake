@@ -61,7 +61,7 @@ endif()
 add_library(resonate_json INTERFACE)
 target_link_libraries(resonate_json INTERFACE nlohmann_json::nlohmann_json)
 
-# simdjson: the envelope door. Static where the system has it so.
+# simdjson parses envelopes of JSON. Static where the system has it so.
 resonate_find(simdjson libsimdjson-dev 3.0)
 if(simdjson_TO_FETCH)
   set(SIMDJSON_DEVELOPER_MODE OFF)

@@ -24,7 +24,7 @@ _HUEY_THREADS = (1, 4)
 _ASYNQ_JOBS = 20_000
 #: Tasks at once, and goroutines that enqueue: one, four, and more than bring anything.
 _ASYNQ_SIZES = (1, 4, 64)
-#: How Redis keeps what it was told, by the name of the figure.
+#: How Redis keeps its data, by the name of the figure.
 REDIS = {"no file": ["--appendonly", "no"], "everysec": ["--appendonly", "yes", "--appendfsync", "everysec"]}
 
 
@@ -33,7 +33,7 @@ def end_to_end(enqueue: float, drain: float) -> float:
     return 1 / (1 / enqueue + 1 / drain)
 
 
-def _told(command: list[str]) -> dict[str, float]:
+def _figures(command: list[str]) -> dict[str, float]:
     """What a program prints as JSON (enqueue and drain a second, µs of processor time a job), and the rate of both parts together."""
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_PATIENCE)
     found: dict[str, float] = json.loads(done.stdout)
@@ -43,10 +43,10 @@ def _told(command: list[str]) -> dict[str, float]:
 def _named(seen: dict[str, dict[str, float]], group: str) -> dict[str, float]:
     """Figures of a group by name, and the best of them."""
     found = {}
-    for size, told in seen.items():
-        found |= {f"{group}, {size} {what}": told[what] for what in ("enqueue", "drain", "end to end")}
-        found[f"{group}, {size} end to end{CPU}"] = told["cpu us"]
-    return found | {f"{group}, best end to end": max(told["end to end"] for told in seen.values())}
+    for size, rates in seen.items():
+        found |= {f"{group}, {size} {what}": rates[what] for what in ("enqueue", "drain", "end to end")}
+        found[f"{group}, {size} end to end{CPU}"] = rates["cpu us"]
+    return found | {f"{group}, best end to end": max(rates["end to end"] for rates in seen.values())}
 
 
 def why_no_huey(python: Path | None) -> str | None:
@@ -65,7 +65,7 @@ def huey(python: Path, folder: Path, turn: int) -> dict[str, float]:
         for threads in _HUEY_THREADS:
             file = folder / f"huey-{turn}-{synchronous}-{threads}.db"
             command = [str(python), str(_HERE / "huey_program.py"), str(file), str(jobs), str(threads), synchronous, PAYLOAD]
-            seen["1 thread" if threads == 1 else f"{threads} threads"] = _told(command)
+            seen["1 thread" if threads == 1 else f"{threads} threads"] = _figures(command)
         found |= _named(seen, f"huey SQLite {synchronous}")
     return found
 
@@ -114,8 +114,8 @@ def asynq(program: Path, folder: Path, turn: int) -> dict[str, float]:
             command = [str(program), "-address", address, "-count", str(_ASYNQ_JOBS), "-payload", PAYLOAD]
             for size in _ASYNQ_SIZES:
                 used = cpu_seconds(server)
-                told = _told([*command, "-producers", str(size), "-concurrency", str(size)])
-                told["cpu us"] += 1e6 * (cpu_seconds(server) - used) / _ASYNQ_JOBS
-                seen[f"{size} at once"] = told
+                rates = _figures([*command, "-producers", str(size), "-concurrency", str(size)])
+                rates["cpu us"] += 1e6 * (cpu_seconds(server) - used) / _ASYNQ_JOBS
+                seen[f"{size} at once"] = rates
         found |= _named(seen, f"asynq Redis {kept}")
     return found

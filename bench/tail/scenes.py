@@ -128,6 +128,6 @@ SCENES: dict[str, Scene] = {
     "awaiters": Scene("100,000 awaiters woken", 100_000, _awaiters),
     "due": Scene("300,000 promises due at one instant", 300_000, _due),
     "search": Scene("searches that match none of 500,000", 500_000, _search, repeats=True),
-    "listeners": Scene("100,000 listeners told", 100_000, _listeners),
+    "listeners": Scene("100,000 listeners notified", 100_000, _listeners),
     "preload": Scene("acquires whose preload is 8.5 MB", 85, _preload, repeats=True),
 }

@@ -80,9 +80,9 @@ TEST(EngineFaults, MessagesThatCouldNotBeRemovedStay) {
 TEST(EngineFaultsRegression, ASinkThatThrowsCostsNoReply) {
   Store store;
   struct Full {};
-  int told = 0;
+  int calls = 0;
   store.engine->start_trace([&](const TraceEvent& event) {
-    ++told;
+    ++calls;
     if (event.request) throw Full();
   });
   EXPECT_TRUE(store.run(creation("a", kFar, target()), kNew, 10).ok());
@@ -91,7 +91,7 @@ TEST(EngineFaultsRegression, ASinkThatThrowsCostsNoReply) {
   EXPECT_EQ(store.clock->now(), 20);
   EXPECT_EQ(store.engine->take_messages().size(), 2u);
   EXPECT_EQ(store.engine->tick(6000).size(), 2u);
-  EXPECT_EQ(told, 2) << "the open state and the request whose line was lost: a trace with a gap would be none";
+  EXPECT_EQ(calls, 2) << "the open state and the request whose line was lost: a trace with a gap would be none";
   EXPECT_THROW(store.engine->stop_trace(), Full);
   EXPECT_NO_THROW(store.engine->stop_trace());
 }
@@ -100,12 +100,12 @@ TEST(EngineFaults, ATraceThatFailedIsNotReplacedInSilence) {
   Store store;
   struct Full {};
   store.engine->start_trace([](const TraceEvent&) { throw Full(); });
-  int told = 0;
-  const auto count = [&](const TraceEvent&) { ++told; };
+  int calls = 0;
+  const auto count = [&](const TraceEvent&) { ++calls; };
   EXPECT_THROW(store.engine->start_trace(count), Full);
-  EXPECT_EQ(told, 0);
+  EXPECT_EQ(calls, 0);
   store.engine->start_trace(count);
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(EngineFaults, ABrokenPropertyUndoesTheRequestThatShowedIt) {

@@ -251,19 +251,19 @@ TEST(Engine, ReplacedContentsMoveAManualClockForward) {
 
 TEST(EngineTrace, TellsRequestsAndStepsInOrder) {
   Store store;
-  Texts told;
+  Texts seen;
   store.engine->start_trace([&](const TraceEvent& event) {
-    if (event.request) told.push_back("request@" + std::to_string(event.now) + " " + std::to_string(event.reply->status));
-    if (event.fired) told.push_back(text_of(*event.fired));
-    if (event.taken) told.push_back("taken " + std::to_string(event.taken->size()));
-    if (event.replaced) told.emplace_back("replaced");
+    if (event.request) seen.push_back("request@" + std::to_string(event.now) + " " + std::to_string(event.reply->status));
+    if (event.fired) seen.push_back(text_of(*event.fired));
+    if (event.taken) seen.push_back("taken " + std::to_string(event.taken->size()));
+    if (event.replaced) seen.emplace_back("replaced");
   });
   store.create("a", kFar, target());
   store.run(settlement("missing"), kNew, 5);
   store.run(creation(""));  // validation refuses it, so the trace does not record it
   store.engine->take_messages();
   store.engine->tick(5000);
-  EXPECT_EQ(told, (Texts{"replaced", "request@0 200", "dispatch a@0 " + kTarget, "request@5 404", "taken 1",
+  EXPECT_EQ(seen, (Texts{"replaced", "request@0 200", "dispatch a@0 " + kTarget, "request@5 404", "taken 1",
                          "dispatch a@5000 " + kTarget}));
 }
 

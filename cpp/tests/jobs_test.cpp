@@ -265,10 +265,10 @@ TEST_P(Jobs, AttemptsReport) {
   store.must(JobReport{"a", 2, {}, {"again"}});
   const Shared<const WorkReport> report = store.job("a")->report;
   EXPECT_EQ(report->at, 20);
-  std::string told;
+  std::string shown;
   for (const ReportLine& line : report->lines)
-    told += std::to_string(line.attempt) + "@" + std::to_string(line.at) + " " + line.text + "; ";
-  EXPECT_EQ(told, "1@10 first; 1@10 second; 1@20 third; 2@20 again; ");
+    shown += std::to_string(line.attempt) + "@" + std::to_string(line.at) + " " + line.text + "; ";
+  EXPECT_EQ(shown, "1@10 first; 1@10 second; 1@20 third; 2@20 again; ");
   store.expect_no_violations();
 }
 

@@ -15,7 +15,7 @@ ENDED_AT = {"completed": "completedAt", "failed": "failedAt", "cancelled": "canc
 _WAITING = ("scheduled", "retry", "archived")
 _MAY_EXPIRE = ("scheduled", "pending", "retry", "claimed")
 #: What a request about all jobs that match does to each.
-_DEEDS = {"job.cancel": "cancelled", "job.run": "pending", "job.archive": "archived", "job.delete": "deleted"}
+_STATES_AFTER = {"job.cancel": "cancelled", "job.run": "pending", "job.archive": "archived", "job.delete": "deleted"}
 
 
 def of_snapshot(promise: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,25 +79,25 @@ class JobLives:
 
     def request(self, kind: str, now: int, data: Mapping[str, Any], res: Mapping[str, Any]) -> Iterator[tuple[Life, str]]:
         """Takes over a request that was answered; gives the lives of which something else is to be marked, and what."""
-        told = res["data"]
+        answer = res["data"]
         if kind == "job.heartbeat":
-            gone = {*told["cancelled"], *told["lost"]}
+            gone = {*answer["cancelled"], *answer["lost"]}
             named = (self._lives.get(one["id"]) for one in data["jobs"] if one["id"] not in gone)
             yield from ((life, "heartbeat") for life in named if life is not None)
             return
-        for place, item in enumerate([told["job"]] if "job" in told else told.get("jobs", [])):
+        for place, item in enumerate([answer["job"]] if "job" in answer else answer.get("jobs", [])):
             if item.get("status", 200) < 300:
                 self.see(item.get("job", item), now)
             elif kind != "job.enqueue_many":
                 life = self._lives.get(data["jobs"][place]["id"])
                 if life is not None:
                     yield life, f"refused {item['status']}"
-        if kind in _DEEDS and "job" not in told:
-            for life in self._chosen(kind, data, told):
-                self._do(life, _DEEDS[kind], now)
+        if kind in _STATES_AFTER and "job" not in answer:
+            for life in self._chosen(kind, data, answer):
+                self._do(life, _STATES_AFTER[kind], now)
 
-    def _chosen(self, kind: str, data: Mapping[str, Any], told: Mapping[str, Any]) -> list[Life]:
-        """Those that a request was about: by its id, or the first of those that match."""
+    def _chosen(self, kind: str, data: Mapping[str, Any], answer: Mapping[str, Any]) -> list[Life]:
+        """The jobs of a request: the one with its id, or the first that match its filters."""
         if "id" in data:
             life = self._lives.get(data["id"])
             return [] if life is None else [life]
@@ -110,7 +110,7 @@ class JobLives:
             state = life.task.state if life.state == "pending" and life.task is not None else life.state
             if same and data.get("state") in (None, state) and (data.get("tags") or {}).items() <= life.tags.items():
                 found.append(life)
-        return found[: told.get("count", len(found))]
+        return found[: answer.get("count", len(found))]
 
     def _do(self, life: Life, state: str, now: int) -> None:
         if state in ("cancelled", "deleted"):

@@ -196,12 +196,12 @@ def explore(
     """
     from resonate_core._timeline_explore import widget_of_fork
 
-    told = list(events)
+    marked = list(events)
 
     def drawn(lines: list[str]) -> str:
         try:
-            return timeline(lines, events=told)._repr_html_()
+            return timeline(lines, events=marked)._repr_html_()
         except ModuleNotFoundError:
             return ""
 
-    return widget_of_fork(store, horizon, history, told, drawn)
+    return widget_of_fork(store, horizon, history, marked, drawn)

@@ -27,7 +27,7 @@ DATES_FROM = 631_152_000_000
 """The first instant that is drawn as a date, the year 1990: earlier ones are distances from 0."""
 
 LATEST = 253_402_300_799_999
-"""The last deadline that is told, in the year 9999: later ones stand for none."""
+"""The last deadline that is shown, in the year 9999: a later one means that there is none."""
 
 WORKER_COLOURS = 16
 """The number of colours of workers."""
@@ -174,10 +174,10 @@ def _row(life: Life, fold: int | None, first: int, last: int) -> tuple[dict[str,
         "marks": marks,
         "fold": fold,
     }
-    told = {"parent": life.parent if life.parent != life.id else None, "schedule": life.schedule}
+    optional = {"parent": life.parent if life.parent != life.id else None, "schedule": life.schedule}
     if life.job is not None:
-        told.update({name: life.job.get(name) for name in ("type", "queue", "group")})
-    row.update((name, value) for name, value in told.items() if value is not None)
+        optional.update({name: life.job.get(name) for name in ("type", "queue", "group")})
+    row.update((name, value) for name, value in optional.items() if value is not None)
     return row, left_out
 
 
@@ -191,9 +191,9 @@ def _kind(life: Life) -> str:
 
 
 def _span(span: Any) -> dict[str, Any]:
-    told = {"worker": span.pid, "attempt": span.number, "outcome": span.outcome, "code": span.code}
+    optional = {"worker": span.pid, "attempt": span.number, "outcome": span.outcome, "code": span.code}
     data = {"state": span.state, "start": span.start, "end": span.end}
-    data.update((name, value) for name, value in told.items() if value is not None)
+    data.update((name, value) for name, value in optional.items() if value is not None)
     return data
 
 
@@ -213,8 +213,8 @@ def story_events(events: Iterable[Event]) -> list[dict[str, Any]]:
     Raises:
         Invalid: An event has no instant or no text, or ends before it begins.
     """
-    told = [_event(number, event) for number, event in enumerate(events)]
-    return sorted(told, key=lambda event: event["at"])
+    listed = [_event(number, event) for number, event in enumerate(events)]
+    return sorted(listed, key=lambda event: event["at"])
 
 
 def _event(number: int, event: Event) -> dict[str, Any]:

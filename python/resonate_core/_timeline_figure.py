@@ -61,7 +61,7 @@ def draw(
         width, height = figure.get_size_inches()
         figure.set_size_inches(width, max(height, 0.5 + LEGEND_LINE * picture.legend_lines))
     if title:
-        ax.set_title(short(title, 120), loc="left", fontsize=11, pad=18 if picture.told else 6)
+        ax.set_title(short(title, 120), loc="left", fontsize=11, pad=18 if picture.has_notes else 6)
     return figure
 
 
@@ -111,7 +111,7 @@ class _Picture:
         self.kinds: dict[str, None] = {}
         self.lines: dict[str, None] = {}
         self.folds = False
-        self.told = False  # whether texts of events stand above it
+        self.has_notes = False  # whether texts of events stand above it
         self.legend_lines = 0
 
     def _axis(self) -> tuple[Callable[[int], float], str]:
@@ -317,7 +317,7 @@ class _Picture:
             self.ax.axvspan(left, right, color=colour, alpha=0.13, linewidth=0, zorder=0.5)
         else:
             self.ax.axvline(left, color=colour, linewidth=1.2, alpha=0.7, zorder=0.5)
-        self.told = True
+        self.has_notes = True
         place = self.ax.get_xaxis_transform()
         note = self.ax.text(left, 1.0, short(event["text"], 60), transform=place, color=colour, fontsize=8, va="bottom")
         if left > self.scale(self.first) + 0.85 * self.width:

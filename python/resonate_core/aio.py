@@ -97,22 +97,22 @@ class AsyncStore:
 
     @property
     def promises(self) -> AsyncStorePromises:
-        """Its promises."""
+        """The promises of the store."""
         return AsyncStorePromises(self._runner)
 
     @property
     def tasks(self) -> AsyncTasks:
-        """Its tasks."""
+        """The tasks of the store."""
         return AsyncTasks(self._runner)
 
     @property
     def schedules(self) -> AsyncSchedules:
-        """Its schedules."""
+        """The schedules of the store."""
         return AsyncSchedules(self._runner)
 
     @property
     def jobs(self) -> AsyncStoreJobs:
-        """Its jobs."""
+        """The jobs of the store."""
         return AsyncStoreJobs(self._runner)
 
     @property

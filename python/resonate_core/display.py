@@ -359,12 +359,12 @@ def diff_html(diff: Diff) -> str:
 
 
 def _change_text(change: Change) -> str:
-    told = [
+    parts = [
         f"{one.name}: {_member_text(one.name, one.before) or '—'} → {_member_text(one.name, one.after) or '—'}"
         for one in change.fields
     ]
     state = (change.before or change.after or {}).get("state")
-    return "; ".join(told) if told else f"state {state}" if state is not None else ""
+    return "; ".join(parts) if parts else f"state {state}" if state is not None else ""
 
 
 def diff_bundle(diff: Diff) -> dict[str, Any]:

@@ -227,9 +227,9 @@ class History:
         if life is None:
             return
         if life.job is not None and not step.endswith("_drain"):
-            told = self._jobs.step(step, req["at"], life, res)
-            if told is not None:
-                life.marks.append(Mark(req["at"], told))
+            text = self._jobs.step(step, req["at"], life, res)
+            if text is not None:
+                life.marks.append(Mark(req["at"], text))
         elif step not in ("callback_drain", "cancel_drain"):
             life.marks.append(Mark(now, step))
         if step == "promise_timeout":

@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from doors import Ran, Run, Server, fill
+from protocol_server import Ran, Run, Server, fill
 
 import resonate_core as rc
 from command_line import run_command
@@ -84,8 +84,8 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(params=["file", "url"])
-def door(request: pytest.FixtureRequest) -> list[str]:
-    """The flags of either door, with the same things behind it."""
+def store_flags(request: pytest.FixtureRequest) -> list[str]:
+    """The flags that name a file or a server; both have the same contents."""
     if request.param == "file":
         return ["--db", str(request.getfixturevalue("db"))]
     return ["--url", request.getfixturevalue("server").url]

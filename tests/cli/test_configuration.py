@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doors import Run
+from protocol_server import Run
 
 from resonate_core.cli.configuration import flag_of
 from resonate_core.cli.flags import parameters

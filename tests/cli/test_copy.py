@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from doors import FAR, Run
+from protocol_server import FAR, Run
 
 import resonate_core as rc
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from doors import Run
-from jobs_doors import HOUR, fill, opened, running, terminal
+from jobs_in_states import HOUR, fill, opened, running, terminal
+from protocol_server import Run
 
 import resonate_core as rc
 from resonate_core.cli import dash_frame
@@ -26,9 +26,9 @@ CURSOR = "\x1b[?25h"
 @pytest.fixture(params=["file", "url"])
 def queued(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
     """A store with jobs, and the flags that lead to it."""
-    with opened(request.param, request, tmp_path) as (store, door):
+    with opened(request.param, request, tmp_path) as (store, store_flags):
         fill(store)
-        yield store, door
+        yield store, store_flags
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Iterator[rc.Store]:
 
 @pytest.fixture
 def target(store: rc.Store, tmp_path: Path) -> Iterator[FileTarget]:
-    """A second door to it, as a dash opens it."""
+    """The file as a dash opens it."""
     with FileTarget(tmp_path / "frames.db", Access.READ) as target:
         assert isinstance(target, FileTarget)
         yield target
@@ -59,9 +59,9 @@ def lines_of(frame: Frame, width: int = 120, height: int | None = None) -> list[
 
 
 def test_once_to_a_pipe(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
-    store, door = queued
+    store, store_flags = queued
     store.queues.pause("mail")
-    lines = [line.split("\t") for line in run("dash", "--once", *door).out.splitlines()]
+    lines = [line.split("\t") for line in run("dash", "--once", *store_flags).out.splitlines()]
     assert [(line[0], line[1]) for line in lines[:3]] == [("queue", "mail"), ("queue", "work"), ("running", "busy")]
     assert lines[0][2:5] == ["paused", "1", "2"]
     assert lines[2][2:6] == ["report:make", "work", "running", "w1"]
@@ -72,17 +72,17 @@ def test_once_to_a_pipe(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
 
 
 def test_once_as_json(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
-    store, door = queued
+    store, store_flags = queued
     store.queues.set("work", concurrency=3)
-    frame = run("dash", "--once", "--json", *door).json
+    frame = run("dash", "--once", "--json", *store_flags).json
     assert [one["name"] for one in frame["queues"]] == ["mail", "work"]
     assert frame["queues"][1]["settings"]["concurrency"] == 3
     assert frame["queues"][1]["perSecond"] is None
     assert frame["running"] == [store.jobs.get("busy").to_dict()]
     assert (frame["moreRunning"], frame["allFailures"]) == (False, True)
-    only = run("dash", "--once", "--json", "--queue", "mail", *door).json
+    only = run("dash", "--once", "--json", "--queue", "mail", *store_flags).json
     assert ([one["name"] for one in only["queues"]], only["running"], only["failures"]) == (["mail"], [], [])
-    both = run("dash", "--once", "--json", "-q", "mail", "-q", "work", *door).json
+    both = run("dash", "--once", "--json", "-q", "mail", "-q", "work", *store_flags).json
     assert ([one["name"] for one in both["queues"]], len(both["failures"])) == (["mail", "work"], 2)
 
 
@@ -94,8 +94,8 @@ def test_an_empty_store(run: Run, tmp_path: Path, store: rc.Store) -> None:
 
 
 def test_live_until_ctrl_c(queued: tuple[rc.Store, list[str]]) -> None:
-    store, door = queued
-    with terminal("dash", "--interval", "50ms", *door) as live:
+    store, store_flags = queued
+    with terminal("dash", "--interval", "50ms", *store_flags) as live:
         live.read_until("queues: 2", "mail", "work", "busy", "no paper")
         store.jobs.enqueue("x", id="new-one", queue="new-queue")
         live.read_until("queues: 3", "new-queue")
@@ -112,8 +112,8 @@ def test_live_until_ctrl_c(queued: tuple[rc.Store, list[str]]) -> None:
 
 
 def test_sigterm_leaves_a_clean_terminal_too(queued: tuple[rc.Store, list[str]]) -> None:
-    _, door = queued
-    with terminal("dash", "--interval", "50ms", *door) as live:
+    _, store_flags = queued
+    with terminal("dash", "--interval", "50ms", *store_flags) as live:
         live.read_until("queues: 2")
         live.process.send_signal(signal.SIGTERM)
         assert live.end() == 0

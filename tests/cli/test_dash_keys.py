@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jobs_doors import fill, opened, running, terminal
+from jobs_in_states import fill, opened, running, terminal
 
 import resonate_core as rc
 from resonate_core.cli import keys
@@ -27,9 +27,9 @@ LONG = "order-2026-11-25-at-the-shop-in-the-old-town-{:06}.charge"
 @pytest.fixture
 def queued(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
     """A store with jobs, and the flags that lead to it."""
-    with opened("file", request, tmp_path) as (store, door):
+    with opened("file", request, tmp_path) as (store, store_flags):
         fill(store)
-        yield store, door
+        yield store, store_flags
 
 
 def pressed(screen: Screen, lines: list[Shown], *names: str) -> Screen:
@@ -40,9 +40,9 @@ def pressed(screen: Screen, lines: list[Shown], *names: str) -> Screen:
 
 def test_a_person_looks_around(queued: tuple[rc.Store, list[str]]) -> None:
     """Down to a queue, into a job, back, a filter, a pause, and out; the terminal is as it was."""
-    store, door = queued
+    store, store_flags = queued
     store.jobs.enqueue("email:send", {"to": "carl"}, id="mail-4", queue="mail")
-    with terminal("dash", "--interval", "100ms", *door) as live:
+    with terminal("dash", "--interval", "100ms", *store_flags) as live:
         before = termios.tcgetattr(live.outer)
         live.read_until("queues: 2", "busy", "no paper", "quit", "refresh")
         live.type("\x1b[B\r")  # down, enter: the queue work

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from doors import FAR, Run, Server
+from protocol_server import FAR, Run, Server
 
 import resonate_core as rc
 
@@ -55,9 +55,9 @@ def one_error(ran, code: int, status: int | None) -> None:
 @pytest.mark.parametrize(
     ("asked", "code", "status"), REFUSALS, ids=lambda value: " ".join(value) if isinstance(value, list) else None
 )
-def test_refusals_of_the_protocol(run: Run, door: list[str], asked: list[str], code: int, status: int) -> None:
-    one_error(run(*asked, *door, "--json"), code, status)
-    said = run(*asked, *door)
+def test_refusals_of_the_protocol(run: Run, store_flags: list[str], asked: list[str], code: int, status: int) -> None:
+    one_error(run(*asked, *store_flags, "--json"), code, status)
+    said = run(*asked, *store_flags)
     assert (said.code, said.out) == (code, "")
     assert said.err.count("\n") == 1
 
@@ -202,8 +202,8 @@ def test_a_server_under_a_path_and_from_the_environment(run: Run, server: Server
     assert run("promises", "get", "done").code == 0
 
 
-def test_bytes_that_are_no_text(run: Run, door: list[str]) -> None:
-    ran = run("promises", "get", "\udcff", *door, "--json")
+def test_bytes_that_are_no_text(run: Run, store_flags: list[str]) -> None:
+    ran = run("promises", "get", "\udcff", *store_flags, "--json")
     assert ran.code in (2, 6)
     assert ran.error["error"]
 

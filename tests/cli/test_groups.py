@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doors import FAR, Run
-from jobs_doors import HOUR, opened, terminal
+from jobs_in_states import HOUR, opened, terminal
+from protocol_server import FAR, Run
 
 import resonate_core as rc
 
@@ -19,11 +19,11 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 @pytest.fixture(params=["file", "url"])
 def gathering(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
     """Two jobs that gather for ada, one for bob, and one that is by itself; with the flags that lead to them."""
-    with opened(request.param, request, tmp_path) as (store, door):
+    with opened(request.param, request, tmp_path) as (store, store_flags):
         store.queues.set("mail", groups={"grace": HOUR})
         for id, group in [("a1", "ada"), ("a2", "ada"), ("b1", "bob"), ("x", None)]:
             store.jobs.enqueue("digest", id=id, queue="mail", group=group, max_retries=0)
-        yield store, door
+        yield store, store_flags
 
 
 def ids(document: dict[str, Any]) -> list[str]:
@@ -35,29 +35,31 @@ def shown(text: str) -> dict[str, str]:
 
 
 def test_enqueue(run: Run, gathering: tuple[rc.Store, list[str]]) -> None:
-    _, door = gathering
-    job = run("jobs", "enqueue", "digest", "--queue", "mail", "--group", "ada", "--good-for", "2h", *door, "--json").json["job"]
+    _, store_flags = gathering
+    job = run("jobs", "enqueue", "digest", "--queue", "mail", "--group", "ada", "--good-for", "2h", *store_flags, "--json").json[
+        "job"
+    ]
     assert (job["group"], job["gathering"], job["state"], job["goodUntil"] - job["sentAt"]) == ("ada", True, "scheduled", 2 * HOUR)
-    later = run("jobs", "enqueue", "x", "--process-in", "1h", "--good-for", "90s", *door, "--json").json["job"]
+    later = run("jobs", "enqueue", "x", "--process-in", "1h", "--good-for", "90s", *store_flags, "--json").json["job"]
     assert later["goodUntil"] - later["processAt"] == 90_000
 
 
 def test_show(run: Run, gathering: tuple[rc.Store, list[str]]) -> None:
-    store, door = gathering
-    told = shown(run("jobs", "show", "a2", *door).out)
-    assert (told["group"], told["batch"], told["gathering"]) == ("ada", store.jobs.get("a1").batch, "true")
-    assert not {"group", "batch", "gathering"} & set(shown(run("jobs", "show", "x", *door).out))
-    assert "a1  scheduled  digest" in run("tree", "a1", *door).out
-    assert "gathers in queue mail, group ada" in run("tree", "a1", *door).out
+    store, store_flags = gathering
+    seen = shown(run("jobs", "show", "a2", *store_flags).out)
+    assert (seen["group"], seen["batch"], seen["gathering"]) == ("ada", store.jobs.get("a1").batch, "true")
+    assert not {"group", "batch", "gathering"} & set(shown(run("jobs", "show", "x", *store_flags).out))
+    assert "a1  scheduled  digest" in run("tree", "a1", *store_flags).out
+    assert "gathers in queue mail, group ada" in run("tree", "a1", *store_flags).out
 
 
 def test_a_list_for_people(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    with opened("file", request, tmp_path) as (store, door):
+    with opened("file", request, tmp_path) as (store, store_flags):
         store.jobs.enqueue("digest", id="alone")
-        with terminal("jobs", "list", *door, columns=140) as plain:
+        with terminal("jobs", "list", *store_flags, columns=140) as plain:
             assert plain.end() == 0
         store.jobs.enqueue("digest", id="waits", group="ada")
-        with terminal("jobs", "list", *door, columns=140) as grouped:
+        with terminal("jobs", "list", *store_flags, columns=140) as grouped:
             assert grouped.end() == 0
     assert "group" not in plain.screen
     lines = COLOURS.sub("", grouped.screen).replace("\r", "").splitlines()
@@ -68,21 +70,21 @@ def test_a_list_for_people(tmp_path: Path, request: pytest.FixtureRequest) -> No
 
 
 def test_filters(run: Run, gathering: tuple[rc.Store, list[str]]) -> None:
-    store, door = gathering
-    assert ids(run("jobs", "list", "--group", "ada", *door, "--json").json) == ["a1", "a2"]
-    assert ids(run("jobs", "list", "--group", "ad", *door, "--json").json) == []
-    every = ["--group", "ada", "--yes", *door]
+    store, store_flags = gathering
+    assert ids(run("jobs", "list", "--group", "ada", *store_flags, "--json").json) == ["a1", "a2"]
+    assert ids(run("jobs", "list", "--group", "ad", *store_flags, "--json").json) == []
+    every = ["--group", "ada", "--yes", *store_flags]
     assert run("jobs", "run", "--all", "--state", "scheduled", *every).out == "2 jobs pending again\n"
     assert run("jobs", "archive", "--all", "--state", "pending", *every).out == "2 jobs archived\n"
     assert run("jobs", "delete", "--all", "--state", "archived", *every, "--json").json == {"count": 2}
-    assert run("jobs", "cancel", "--all", "--group", "bob", "--yes", *door).out == "1 job cancelled\n"
+    assert run("jobs", "cancel", "--all", "--group", "bob", "--yes", *store_flags).out == "1 job cancelled\n"
     assert [(job.id, job.state) for job in store.jobs.search()] == [("b1", "cancelled"), ("x", "pending")]
 
 
 def test_a_person_is_asked_about_the_group(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    with opened("file", request, tmp_path) as (store, door):
+    with opened("file", request, tmp_path) as (store, store_flags):
         store.jobs.enqueue("digest", id="a", group="ada")
-        with terminal("jobs", "run", "--all", "--state", "scheduled", "--group", "ada", *door) as asked:
+        with terminal("jobs", "run", "--all", "--state", "scheduled", "--group", "ada", *store_flags) as asked:
             asked.read_until("run 1 job (state scheduled, group ada)? [y/N] ")
             asked.type("y\n")
             assert asked.end() == 0
@@ -90,31 +92,31 @@ def test_a_person_is_asked_about_the_group(tmp_path: Path, request: pytest.Fixtu
 
 
 def test_how_a_queue_gathers(run: Run, gathering: tuple[rc.Store, list[str]]) -> None:
-    _, door = gathering
+    _, store_flags = gathering
 
     def groups(*options: object) -> Any:
-        return run("queues", "set", "mail", *options, *door, "--json").json["queue"].get("groups")
+        return run("queues", "set", "mail", *options, *store_flags, "--json").json["queue"].get("groups")
 
     assert groups("--group-size", 5) == {"size": 5, "grace": HOUR}
     assert groups("--group-grace", "90s", "--group-max-delay", "2h") == {"size": 5, "grace": 90_000, "maxDelay": 2 * HOUR}
     assert groups("--weight", 3) == {"size": 5, "grace": 90_000, "maxDelay": 2 * HOUR}
-    assert shown(run("queues", "pause", "mail", *door).out)["groups"] == "size=5,grace=90s,max-delay=2h"
-    assert run("queues", "list", *door).out.splitlines()[0].split("\t")[-1] == "size=5,grace=90s,max-delay=2h"
-    assert "groups\tsize=5,grace=90s,max-delay=2h" in run("queues", "show", "mail", *door).out
+    assert shown(run("queues", "pause", "mail", *store_flags).out)["groups"] == "size=5,grace=90s,max-delay=2h"
+    assert run("queues", "list", *store_flags).out.splitlines()[0].split("\t")[-1] == "size=5,grace=90s,max-delay=2h"
+    assert "groups\tsize=5,grace=90s,max-delay=2h" in run("queues", "show", "mail", *store_flags).out
     assert groups("--group-max-delay", "none") == {"size": 5, "grace": 90_000}
     assert groups("--clear", "groups", "--group-size", 7) == {"size": 7, "grace": 60_000}
     assert groups("--clear", "groups") is None
-    assert "groups" not in run("queues", "show", "mail", *door).out
-    new = run("queues", "set", "new", "--group-max-delay", "none", *door, "--json").json["queue"]["groups"]
+    assert "groups" not in run("queues", "show", "mail", *store_flags).out
+    new = run("queues", "set", "new", "--group-max-delay", "none", *store_flags, "--json").json["queue"]["groups"]
     assert new == {"size": 1000, "grace": 60_000}
 
 
 def test_groups_are_shown_to_people(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    with opened("file", request, tmp_path) as (store, door):
+    with opened("file", request, tmp_path) as (store, store_flags):
         store.queues.set("mail", groups={"size": 5, "grace": 1000})
-        with terminal("queues", "list", *door, columns=140) as told:
-            assert told.end() == 0
-    lines = COLOURS.sub("", told.screen).replace("\r", "").splitlines()
+        with terminal("queues", "list", *store_flags, columns=140) as seen:
+            assert seen.end() == 0
+    lines = COLOURS.sub("", seen.screen).replace("\r", "").splitlines()
     assert lines[0].split() == ["queue", "weight", "active", "groups"]
     assert lines[2].split() == ["mail", "1", "0", "size=5,grace=1s"]
 
@@ -134,7 +136,7 @@ def test_groups_are_shown_to_people(tmp_path: Path, request: pytest.FixtureReque
     ],
 )
 def test_refusals(run: Run, gathering: tuple[rc.Store, list[str]], asked: str, code: int) -> None:
-    store, door = gathering
+    store, store_flags = gathering
     before = store.digest()
-    assert run(*asked.split(), *door).code == code
+    assert run(*asked.split(), *store_flags).code == code
     assert store.digest() == before

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doors import Run
-from jobs_doors import HOUR, fill, opened, running, terminal
+from jobs_in_states import HOUR, fill, opened, running, terminal
+from protocol_server import Run
 
 import resonate_core as rc
 from resonate_core.cli import jobs_found
@@ -27,8 +27,8 @@ DAY = 86_400_000
 @pytest.fixture(params=["file", "url"])
 def queued(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
     """A store, and the flags that lead to it."""
-    with opened(request.param, request, tmp_path) as (store, door):
-        yield store, door
+    with opened(request.param, request, tmp_path) as (store, store_flags):
+        yield store, store_flags
 
 
 def ids(ran: Any) -> list[str]:
@@ -36,28 +36,28 @@ def ids(ran: Any) -> list[str]:
 
 
 def test_the_last_that_was_sent_first(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
-    store, door = queued
+    store, store_flags = queued
     present = store.now
     for number, id in enumerate("cabd"):
         store.jobs.enqueue("even" if number % 2 else "odd", id=id, sent_at=present - number * DAY, tags={"n": str(number)})
-    assert ids(run("jobs", "list", "--newest", *door)) == ["c", "a", "b", "d"]
-    assert ids(run("jobs", "list", "--newest", "--limit", "2", *door)) == ["c", "a"]
-    assert ids(run("jobs", "list", "--since", "-36h", *door)) == ["c", "a"]
-    assert ids(run("jobs", "list", "--since=-60h", "--until=-12h", *door)) == ["a", "b"]
-    assert ids(run("jobs", "list", "--until", str(present - 2 * DAY), *door)) == ["b", "d"]
-    assert ids(run("jobs", "list", "--newest", "--type", "even", "--tag", "n=1", *door)) == ["a"]
-    found = run("jobs", "list", "--newest", "--json", *door).json
+    assert ids(run("jobs", "list", "--newest", *store_flags)) == ["c", "a", "b", "d"]
+    assert ids(run("jobs", "list", "--newest", "--limit", "2", *store_flags)) == ["c", "a"]
+    assert ids(run("jobs", "list", "--since", "-36h", *store_flags)) == ["c", "a"]
+    assert ids(run("jobs", "list", "--since=-60h", "--until=-12h", *store_flags)) == ["a", "b"]
+    assert ids(run("jobs", "list", "--until", str(present - 2 * DAY), *store_flags)) == ["b", "d"]
+    assert ids(run("jobs", "list", "--newest", "--type", "even", "--tag", "n=1", *store_flags)) == ["a"]
+    found = run("jobs", "list", "--newest", "--json", *store_flags).json
     assert [job["id"] for job in found["jobs"]] == ["c", "a", "b", "d"]
 
 
 def test_what_a_list_by_time_refuses(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
-    _, door = queued
+    _, store_flags = queued
     for flags, said in (
         (["--newest", "--all"], "--all lists by id"),
         (["--newest", "--limit", "1001"], "--limit must be from 1 to 1000, got 1001"),
         (["--since", "yesterday"], "--since: 'yesterday' is no instant"),
     ):
-        ended = run("jobs", "list", *flags, *door)
+        ended = run("jobs", "list", *flags, *store_flags)
         assert ended.code == 2 and said in ended.err
 
 
@@ -65,12 +65,12 @@ def test_it_says_if_not_all_could_be_looked_at(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.setattr(jobs_found, "MOST_READ", 3)
-    with opened("url", request, tmp_path) as (store, door):
+    with opened("url", request, tmp_path) as (store, store_flags):
         for id in "abc":
             store.jobs.enqueue("t", id=id)
-        assert run("jobs", "list", "--newest", *door).err == ""
+        assert run("jobs", "list", "--newest", *store_flags).err == ""
         store.jobs.enqueue("t", id="d")
-        ended = run("jobs", "list", "--newest", *door)
+        ended = run("jobs", "list", "--newest", *store_flags)
         assert "only 3 jobs, by id, were looked at" in ended.err
         assert sorted(ids(ended)) == ["a", "b", "c"]
 
@@ -84,15 +84,17 @@ def test_times_for_people(tmp_path: Path) -> None:
 
 
 def test_what_happened_last(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
-    store, door = queued
+    store, store_flags = queued
     fill(store)
-    lines = [line.split("\t") for line in run("jobs", "tail", "--once", "--lines", "4", "--queue", "work", *door).out.splitlines()]
+    lines = [
+        line.split("\t") for line in run("jobs", "tail", "--once", "--lines", "4", "--queue", "work", *store_flags).out.splitlines()
+    ]
     assert {line[1] for line in lines} <= {"busy", "dead", "again", "done"}
     assert [line[0][-1] for line in lines] == ["Z"] * 4
-    told = [json.loads(line) for line in run("jobs", "tail", "--once", "--json", "--id", "again", *door).out.splitlines()]
-    assert [one["event"] for one in told] == ["enqueued", "started", "failed"]
-    assert told[-1]["error"] == "Timeout: no answer" and told[-1]["attempt"] == 1 and told[-1]["worker"] == "w1"
-    assert run("jobs", "tail", "--interval", "1ms", *door).code == 2
+    seen = [json.loads(line) for line in run("jobs", "tail", "--once", "--json", "--id", "again", *store_flags).out.splitlines()]
+    assert [one["event"] for one in seen] == ["enqueued", "started", "failed"]
+    assert seen[-1]["error"] == "Timeout: no answer" and seen[-1]["attempt"] == 1 and seen[-1]["worker"] == "w1"
+    assert run("jobs", "tail", "--interval", "1ms", *store_flags).code == 2
 
 
 def test_what_happens_is_told_once_and_in_order(tmp_path: Path) -> None:
@@ -126,17 +128,17 @@ def test_it_follows_until_ctrl_c(tmp_path: Path) -> None:
 
 
 def test_workers(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
-    store, door = queued
-    assert run("workers", *door).out == ""
+    store, store_flags = queued
+    assert run("workers", *store_flags).out == ""
     fill(store)
     store.tasks.create("call", pid="w2", ttl=HOUR, timeout=2 * HOUR, target="poll://any@g")
-    found = run("workers", "--json", *door).json["workers"]
+    found = run("workers", "--json", *store_flags).json["workers"]
     assert [(one["worker"], one["jobs"], one["tasks"], one["ids"]) for one in found] == [
         ("w1", 1, 0, ["busy"]),
         ("w2", 0, 1, ["call"]),
     ]
     assert found[0]["state"] == "fresh" and found[0]["leaseUntil"] > store.now
-    lines = [line.split("\t") for line in run("workers", *door).out.splitlines()]
+    lines = [line.split("\t") for line in run("workers", *store_flags).out.splitlines()]
     assert [line[0] for line in lines] == ["w1", "w2"] and lines[0][-1] == "busy"
 
 
@@ -178,8 +180,8 @@ def completed(words: str, **environment: str) -> list[str]:
     """What bash is offered after these words."""
     line = f"resonate-core {words}"
     count = len(line.split()) - (0 if line.endswith(" ") else 1)
-    told = {"_RESONATE_CORE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(count)}
+    seen = {"_RESONATE_CORE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(count)}
     command = [sys.executable, "-m", "resonate_core"]
-    done = subprocess.run(command, env={**os.environ, **told, **environment}, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env={**os.environ, **seen, **environment}, capture_output=True, text=True, timeout=120)
     assert done.stderr == "" and done.returncode == 0
     return done.stdout.split()

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from doors import Run
-from jobs_doors import HOUR, LEASE, fill, running, terminal
+from jobs_in_states import HOUR, LEASE, fill, running, terminal
+from protocol_server import Run
 
 import resonate_core as rc
 from resonate_core.cli.notation import exact, policy_text, rate_text, read_policy, read_rate

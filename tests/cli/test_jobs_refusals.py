@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from doors import Ran, Run
-from jobs_doors import fill, opened, terminal
+from jobs_in_states import fill, opened, terminal
+from protocol_server import Ran, Run
 
 import resonate_core as rc
 
@@ -15,9 +15,9 @@ import resonate_core as rc
 @pytest.fixture(params=["file", "url"])
 def queued(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
     """A store with jobs, and the flags that lead to it."""
-    with opened(request.param, request, tmp_path) as (store, door):
+    with opened(request.param, request, tmp_path) as (store, store_flags):
         fill(store)
-        yield store, door
+        yield store, store_flags
 
 
 @pytest.fixture
@@ -91,10 +91,10 @@ def one_error(ran: Ran, code: int, status: int | None) -> None:
 
 @pytest.mark.parametrize(("asked", "code", "status"), REFUSALS)
 def test_refusals_of_the_protocol(run: Run, queued: tuple[rc.Store, list[str]], asked: str, code: int, status: int) -> None:
-    store, door = queued
+    store, store_flags = queued
     before = store.digest()
-    one_error(run(*asked.split(), *door, "--json"), code, status)
-    said = run(*asked.split(), *door)
+    one_error(run(*asked.split(), *store_flags, "--json"), code, status)
+    said = run(*asked.split(), *store_flags)
     assert (said.code, said.out) == (code, "")
     assert said.err.count("\n") == 1
     assert store.digest() == before

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from doors import Run
+from protocol_server import Run
 
 PROGRAM = """
 import sys
@@ -119,20 +119,20 @@ def send(to):
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_a_worker_of_jobs(run: Run, door: list[str], tmp_path: Path, stop: signal.Signals) -> None:
+def test_a_worker_of_jobs(run: Run, store_flags: list[str], tmp_path: Path, stop: signal.Signals) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
     command = [sys.executable, "-m", "resonate_core", "worker", "shop:worker"]
-    environment = {**os.environ, "SHOP_STORE": door[1]}
+    environment = {**os.environ, "SHOP_STORE": store_flags[1]}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment) as running:
-        assert run("jobs", "enqueue", "email:send", "--id", "m", "--queue", "mail", "--payload", '"ada"', *door).code == 0
-        assert run("promises", "wait", "m", "--limit", "60s", *door).code == 0
+        assert run("jobs", "enqueue", "email:send", "--id", "m", "--queue", "mail", "--payload", '"ada"', *store_flags).code == 0
+        assert run("promises", "wait", "m", "--limit", "60s", *store_flags).code == 0
         running.send_signal(stop)
         _, said = running.communicate()
     assert running.returncode == 0
     # The program, the start and the stop. The server of this test has no stream of jobs, which is logged too.
     lines = [line for line in said.splitlines() if "no stream of jobs" not in line]
     assert [" INFO " in line for line in lines] == [True] * 3, said
-    assert 'result\t"sent to ada"\n' in run("jobs", "show", "m", *door).out
+    assert 'result\t"sent to ada"\n' in run("jobs", "show", "m", *store_flags).out
 
 
 def test_ctrl_c_where_it_does_not_mind_signals_itself(folder: Path) -> None:

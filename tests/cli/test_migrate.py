@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from doors import Run
+from protocol_server import Run
 
 import resonate_core as rc
 from resonate_core._core import schema_versions

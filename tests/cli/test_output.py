@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from doors import FAR, Run
+from protocol_server import FAR, Run
 
 import resonate_core as rc
 from resonate_core.cli import app

@@ -93,8 +93,8 @@ def test_the_session(tmp_path: Path) -> None:
 def test_the_table_of_exit_codes_is_the_programs() -> None:
     from resonate_core.cli.exits import MEANINGS
 
-    told = dict(re.findall(r"^\| (\d) \| ([^|]*?) \|", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE))
-    assert list(told) == [str(int(code)) for code in MEANINGS]
+    shown = dict(re.findall(r"^\| (\d) \| ([^|]*?) \|", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert list(shown) == [str(int(code)) for code in MEANINGS]
 
 
 def test_the_configuration_of_the_page_is_one(tmp_path: Path) -> None:

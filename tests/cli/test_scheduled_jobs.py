@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from doors import Run
-from jobs_doors import HOUR, opened
+from jobs_in_states import HOUR, opened
+from protocol_server import Run
 
 import resonate_core as rc
 
@@ -15,19 +15,19 @@ CREATE = ["schedules", "create", "nightly", "--cron", "0 3 * * *", "--timeout", 
 
 
 @pytest.fixture(params=["file", "url"])
-def opened_door(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
-    with opened(request.param, request, tmp_path) as (store, door):
-        yield store, door
+def opened_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
+    with opened(request.param, request, tmp_path) as (store, store_flags):
+        yield store, store_flags
 
 
-def test_every_option_of_the_jobs(run: Run, opened_door: tuple[rc.Store, list[str]]) -> None:
-    store, door = opened_door
+def test_every_option_of_the_jobs(run: Run, opened_store: tuple[rc.Store, list[str]]) -> None:
+    store, store_flags = opened_store
     options = ["--job-type", "report:build", "--job-queue", "reports", "--job-priority", 3, "--job-group", "g"]
     options += ["--job-process-in", "10m", "--job-good-for", "1h", "--job-timeout", "90s", "--job-retention", "2h"]
     options += ["--job-max-retries", 7, "--job-retry-policy", "fixed:1s,1m", "--job-retry-on", "Timeout"]
     options += ["--job-on-exhausted", "failed", "--job-lifecycle", "asynq", "--job-unique-key", "report", "--job-unique-for", "5h"]
     options += ["--no-job-cancel-with-awaiters"]
-    made = run(*CREATE, "--param", '{"pages": 3}', *options, *door, "--json").json["schedule"]
+    made = run(*CREATE, "--param", '{"pages": 3}', *options, *store_flags, "--json").json["schedule"]
     assert made["job"] == {
         "type": "report:build",
         "queue": "reports",
@@ -45,11 +45,11 @@ def test_every_option_of_the_jobs(run: Run, opened_door: tuple[rc.Store, list[st
         "uniqueFor": 5 * HOUR,
         "cancelWithAwaiters": False,
     }
-    assert run("schedules", "get", "nightly", *door, "--json").json["schedule"] == made
+    assert run("schedules", "get", "nightly", *store_flags, "--json").json["schedule"] == made
     assert store.schedules.get("nightly").job["type"] == "report:build"
-    shown = dict(line.split("\t") for line in run("schedules", "get", "nightly", *door).out.splitlines())
-    told = {name.removeprefix("job."): text for name, text in shown.items() if name.startswith("job.")}
-    assert told == {
+    shown = dict(line.split("\t") for line in run("schedules", "get", "nightly", *store_flags).out.splitlines())
+    seen = {name.removeprefix("job."): text for name, text in shown.items() if name.startswith("job.")}
+    assert seen == {
         "type": "report:build",
         "queue": "reports",
         "priority": "3",
@@ -68,14 +68,17 @@ def test_every_option_of_the_jobs(run: Run, opened_door: tuple[rc.Store, list[st
     }
 
 
-def test_what_is_not_said_is_left_to_the_queue(run: Run, opened_door: tuple[rc.Store, list[str]]) -> None:
-    _, door = opened_door
-    assert run(*CREATE, "--job-type", "report", *door, "--json").json["schedule"]["job"] == {"queue": "default", "type": "report"}
-    bare = run("schedules", "create", "promises", "--cron", "@daily", *door, "--json").json["schedule"]
+def test_what_is_not_said_is_left_to_the_queue(run: Run, opened_store: tuple[rc.Store, list[str]]) -> None:
+    _, store_flags = opened_store
+    assert run(*CREATE, "--job-type", "report", *store_flags, "--json").json["schedule"]["job"] == {
+        "queue": "default",
+        "type": "report",
+    }
+    bare = run("schedules", "create", "promises", "--cron", "@daily", *store_flags, "--json").json["schedule"]
     assert "job" not in bare
-    kept = run("schedules", "create", "kept", "--cron", "@daily", "--job-type", "t", "--job-retention", "keep", *door).out
+    kept = run("schedules", "create", "kept", "--cron", "@daily", "--job-type", "t", "--job-retention", "keep", *store_flags).out
     assert "job.retention\tkeep\n" in kept
-    rows = [line.split("\t") for line in run("schedules", "search", *door).out.splitlines()]
+    rows = [line.split("\t") for line in run("schedules", "search", *store_flags).out.splitlines()]
     assert [(row[0], row[5]) for row in rows] == [("kept", "t"), ("nightly", "report"), ("promises", "")]
 
 
@@ -93,9 +96,9 @@ def test_what_is_not_said_is_left_to_the_queue(run: Run, opened_door: tuple[rc.S
         ("--job-type t --job-lifecycle celery", 6),
     ],
 )
-def test_refusals(run: Run, opened_door: tuple[rc.Store, list[str]], options: str, code: int) -> None:
-    store, door = opened_door
+def test_refusals(run: Run, opened_store: tuple[rc.Store, list[str]], options: str, code: int) -> None:
+    store, store_flags = opened_store
     before = store.digest()
-    ran = run(*CREATE, *options.split(), *door, "--json")
+    ran = run(*CREATE, *options.split(), *store_flags, "--json")
     assert (ran.code, ran.out, ran.error["exit"]) == (code, "", code)
     assert store.digest() == before

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import jwt
 import pytest
-from doors import Run
+from protocol_server import Run
 
 SECRET = "correct-horse-battery-staple-32-bytes"
 

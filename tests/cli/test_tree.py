@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doors import FAR, Run, Server
+from protocol_server import FAR, Run, Server
 
 import resonate_core as rc
 from resonate_core.cli.values import encode
@@ -52,14 +52,14 @@ def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.
         yield store, ["--db", str(tmp_path / "t.db")]
 
 
-def rows(run: Run, id: str, door: list[str]) -> list[tuple[str, int, str | None]]:
-    return [(one["id"], one["depth"], one["parent"]) for one in run("tree", id, *door, "--json").json["calls"]]
+def rows(run: Run, id: str, store_flags: list[str]) -> list[tuple[str, int, str | None]]:
+    return [(one["id"], one["depth"], one["parent"]) for one in run("tree", id, *store_flags, "--json").json["calls"]]
 
 
 def test_a_workflow(run: Run, filled: tuple[rc.Store, list[str]]) -> None:
-    store, door = filled
+    store, store_flags = filled
     workflow(store)
-    calls: dict[str, Any] = {one["id"]: one for one in run("tree", "order", *door, "--json").json["calls"]}
+    calls: dict[str, Any] = {one["id"]: one for one in run("tree", "order", *store_flags, "--json").json["calls"]}
     assert set(calls) == {"order", "order.1", "order.2", "order.2.1", "order.3", "order.4", "order.9", "order.10"}
     assert (calls["order"]["task"]["state"], calls["order"]["func"]) == ("suspended", "order")
     assert {"order.2", "order.3"} <= set(calls["order"]["waitsFor"])
@@ -72,18 +72,18 @@ def test_a_workflow(run: Run, filled: tuple[rc.Store, list[str]]) -> None:
     assert (calls["order.4"]["state"], calls["order.4"]["note"], calls["order.4"]["task"]) == ("rejected", None, None)
     assert calls["order.1"]["durationMs"] == calls["order.1"]["settledAt"] - calls["order.1"]["createdAt"]
 
-    drawn = run("tree", "order", *door).out.splitlines()
+    drawn = run("tree", "order", *store_flags).out.splitlines()
     assert drawn[0].startswith("order  suspended  order  ")
     assert any(line.startswith("│   └── order.2.1  pending") for line in drawn)
-    assert any("[bold]" in line for line in run("tree", "order.2", *door).out.splitlines()) is False
-    assert rows(run, "order.2", door) == [("order.2", 0, None), ("order.2.1", 1, "order.2")]
+    assert any("[bold]" in line for line in run("tree", "order.2", *store_flags).out.splitlines()) is False
+    assert rows(run, "order.2", store_flags) == [("order.2", 0, None), ("order.2.1", 1, "order.2")]
 
 
 def test_ids_stand_in_where_there_are_no_tags(run: Run, filled: tuple[rc.Store, list[str]]) -> None:
-    store, door = filled
+    store, store_flags = filled
     for id in ("a", "a.1", "a.1.1", "a:2", "a:2.1", "ab", "ab.1", "a.3.1"):
         store.promises.create(id, FAR)
-    assert sorted(rows(run, "a", door)) == [
+    assert sorted(rows(run, "a", store_flags)) == [
         ("a", 0, None),
         ("a.1", 1, "a"),
         ("a.1.1", 2, "a.1"),
@@ -91,33 +91,33 @@ def test_ids_stand_in_where_there_are_no_tags(run: Run, filled: tuple[rc.Store, 
         ("a:2", 1, "a"),
         ("a:2.1", 2, "a:2"),
     ]
-    assert rows(run, "a.1", door) == [("a.1", 0, None), ("a.1.1", 1, "a.1")]
+    assert rows(run, "a.1", store_flags) == [("a.1", 0, None), ("a.1.1", 1, "a.1")]
 
 
 def test_tags_that_lead_in_a_ring_or_to_nobody(run: Run, filled: tuple[rc.Store, list[str]]) -> None:
-    store, door = filled
+    store, store_flags = filled
     store.promises.create("order", FAR, tags=tags("order.x"))
     store.promises.create("order.x", FAR, tags=tags("order.y"))
     store.promises.create("order.y", FAR, tags=tags("order.x"))
     store.promises.create("stray", FAR, tags=tags("nobody"))
-    found = rows(run, "order", door)
+    found = rows(run, "order", store_flags)
     assert sorted(id for id, _, _ in found) == ["order", "order.x", "order.y", "stray"]
     assert ("stray", 1, "order") in found
 
 
 def test_a_star_in_an_id_is_no_wildcard(run: Run, filled: tuple[rc.Store, list[str]]) -> None:
-    store, door = filled
+    store, store_flags = filled
     for id in ("*", "*.1", "a.1"):
         store.promises.create(id, FAR)
-    assert [id for id, _, _ in rows(run, "*", door)] == ["*", "*.1"]
+    assert [id for id, _, _ in rows(run, "*", store_flags)] == ["*", "*.1"]
 
 
 def test_deeper_than_the_stack(run: Run, filled: tuple[rc.Store, list[str]]) -> None:
-    store, door = filled
+    store, store_flags = filled
     depth = 1200
     for number in range(depth):
         parent = f"n{max(number - 1, 0)}"
         store.promises.create(f"n{number}", FAR, tags=tags(parent, origin="n0"))
-    found = rows(run, "n0", door)
+    found = rows(run, "n0", store_flags)
     assert found[-1] == (f"n{depth - 1}", depth - 1, f"n{depth - 2}")
-    assert len(run("tree", "n0", *door).out.splitlines()) == depth
+    assert len(run("tree", "n0", *store_flags).out.splitlines()) == depth

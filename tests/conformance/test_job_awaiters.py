@@ -25,12 +25,12 @@ def waiting(client: JobClient, **options: Any) -> None:
 
 def woken(client: JobClient) -> bool:
     """Whether the workflow and the listener were notified; fails if only one of them was, or one twice."""
-    sent, told = executes(client.store, WORKFLOW), unblocks(client.store)
-    if not sent and not told:
+    sent, seen = executes(client.store, WORKFLOW), unblocks(client.store)
+    if not sent and not seen:
         assert client.store.snapshot() is not None
         return False
     assert [task for _, task, _ in sent] == [WORKFLOW]
-    assert [(id, address) for _, id, address in told] == [(JOB, LISTENER)]
+    assert [(id, address) for _, id, address in seen] == [(JOB, LISTENER)]
     return True
 
 

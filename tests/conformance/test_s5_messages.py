@@ -71,11 +71,11 @@ def test_s5_invoke_resume_notify_in_wire_form(store: Any) -> None:
 
 @pytest.mark.parametrize("settler", [V26, V25])
 def test_s5_an_unblock_speaks_the_dialect_of_its_registration(store: Any, settler: str) -> None:
-    doors = {v: DialectClient(store, v) for v in (V26, V25)}
-    doors[V26].create("p").must()
+    clients = {v: DialectClient(store, v) for v in (V26, V25)}
+    clients[V26].create("p").must()
     for version, address in ((V26, "http://new"), (V25, "http://old")):
-        doors[version].listen("p", address).must()
-    doors[settler].settle("p").must()
+        clients[version].listen("p", address).must()
+    clients[settler].settle("p").must()
     assert [(m["address"], m["message"]["kind"]) for m in store.take_messages()] == [
         ("http://new", "unblock"),
         ("http://old", "notify"),

@@ -48,15 +48,15 @@ def _a_day_of_work() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("now", [0, 100, 1_000, 60_000])
-@pytest.mark.parametrize("door", ["apply", "apply_json"])
-def test_s8_a_batch_is_the_same_requests_one_by_one(make_store: Make, now: int, door: str) -> None:
+@pytest.mark.parametrize("method", ["apply", "apply_json"])
+def test_s8_a_batch_is_the_same_requests_one_by_one(make_store: Make, now: int, method: str) -> None:
     one, many = make_store(), make_store()
     for store in (one, many):
         DialectClient(store).create("due", timeout=500, tags=EXT, now=0).must()
         DialectClient(store).listen("due", now=0).must()
     work = _a_day_of_work()
     singly = [one.apply(envelope, now=now) for envelope in work]
-    if door == "apply":
+    if method == "apply":
         together = many.apply(copy.deepcopy(work), now=now)
     else:
         together = [json.loads(a) for a in many.apply_json([json.dumps(e).encode() for e in work], now=now)]
@@ -99,22 +99,22 @@ def test_s8_an_atomic_batch_is_all_or_nothing(store: Any) -> None:
     assert stored(store, "a")["state"] == "pending"
 
 
-@pytest.mark.parametrize("door", ["apply", "apply_json"])
-def test_s8_an_atomic_batch_of_one_is_undone_too(store: Any, door: str) -> None:
+@pytest.mark.parametrize("method", ["apply", "apply_json"])
+def test_s8_an_atomic_batch_of_one_is_undone_too(store: Any, method: str) -> None:
     """The steps that would follow it are undone too, and the change of the clock; a plain 404 would not show that."""
     DialectClient(store).create("p", timeout=50, tags=EXT, now=5).must()
     before = store.snapshot()
     bad = request("promise.settle", {"id": "nobody", "state": "resolved"})
-    batch: Any = [bad] if door == "apply" else [json.dumps(bad).encode()]
-    assert len(getattr(store, door)(batch, now=60, atomic=True)) == 1
+    batch: Any = [bad] if method == "apply" else [json.dumps(bad).encode()]
+    assert len(getattr(store, method)(batch, now=60, atomic=True)) == 1
     assert store.snapshot() == before and store.now == 5
 
 
 def test_s8_a_300_is_no_refusal(store: Any) -> None:
-    door = DialectClient(store)
-    door.create("x").must()
-    door.settle("x").must()
-    door.task_create("t").must()
+    client = DialectClient(store)
+    client.create("x").must()
+    client.settle("x").must()
+    client.task_create("t").must()
     action = request("promise.register_callback", {"awaited": "x", "awaiter": "t"})
     answers = store.apply(
         [
@@ -142,36 +142,36 @@ def test_s8_a_batch_without_atomic_keeps_what_succeeded(store: Any) -> None:
 # --- apply(now=t) ------------------------------------------------------------------------------------------------------------
 def test_s8_the_request_runs_before_the_steps_of_its_instant(store: Any) -> None:
     """A heartbeat at the instant at which the lease expires runs before the expiry step."""
-    door = DialectClient(store)
-    door.task_create("t", ttl=100, pid="w", now=0).must()
-    door.heartbeat("w", ("t", 1), now=100).must()
+    client = DialectClient(store)
+    client.task_create("t", ttl=100, pid="w", now=0).must()
+    client.heartbeat("w", ("t", 1), now=100).must()
     assert (stored_task(store, "t")["state"], stored_task(store, "t")["expiresAt"]) == ("acquired", 200)
-    door.heartbeat("w", ("t", 1), now=10_000).must()
+    client.heartbeat("w", ("t", 1), now=10_000).must()
     assert stored_task(store, "t")["expiresAt"] == 10_100
     store.tick(now=10_100)
     assert stored_task(store, "t")["state"] == "pending"
-    door.heartbeat("w", ("t", 1), now=10_100).must()
+    client.heartbeat("w", ("t", 1), now=10_100).must()
     assert stored_task(store, "t")["state"] == "pending"
 
 
 @pytest.mark.parametrize("request_kind", ["release", "fulfill", "suspend", "fence"])
 def test_s8_a_late_holder_whose_lease_was_not_swept_still_holds(store: Any, request_kind: str) -> None:
-    door = DialectClient(store)
-    door.create("x", now=0).must()
-    door.task_create("t", ttl=100, now=0).must()
+    client = DialectClient(store)
+    client.create("x", now=0).must()
+    client.task_create("t", ttl=100, now=0).must()
     {
-        "release": lambda: door.release("t", 1, now=500),
-        "fulfill": lambda: door.fulfill("t", 1, now=500),
-        "suspend": lambda: door.suspend("t", 1, "x", now=500),
-        "fence": lambda: door.fence_create("t", 1, "c", now=500),
+        "release": lambda: client.release("t", 1, now=500),
+        "fulfill": lambda: client.fulfill("t", 1, now=500),
+        "suspend": lambda: client.suspend("t", 1, "x", now=500),
+        "fence": lambda: client.fence_create("t", 1, "c", now=500),
     }[request_kind]().must()
 
 
 def test_s8_now_is_the_clocks_unless_given(store: Any) -> None:
-    door = DialectClient(store)
-    assert door.create("a").must()["promise"]["createdAt"] == 0
-    assert door.create("b", now=7).must()["promise"]["createdAt"] == 7
-    assert door.create("c").must()["promise"]["createdAt"] == 7
+    client = DialectClient(store)
+    assert client.create("a").must()["promise"]["createdAt"] == 0
+    assert client.create("b", now=7).must()["promise"]["createdAt"] == 7
+    assert client.create("c").must()["promise"]["createdAt"] == 7
     assert store.now == 7
 
 
@@ -182,10 +182,10 @@ def test_s8_a_negative_instant_is_in_the_past(store: Any, now: int) -> None:
 
 # --- stored rows and projections -----------------------------------------------------------------------------------------------
 def test_s8_snapshot_and_digest_show_stored_rows(store: Any) -> None:
-    door = DialectClient(store)
-    door.create("p", timeout=100, now=0).must()
+    client = DialectClient(store)
+    client.create("p", timeout=100, now=0).must()
     before = rows_of(store)
-    assert door.get("p", now=500)["promise"]["state"] == "rejected_timedout"
+    assert client.get("p", now=500)["promise"]["state"] == "rejected_timedout"
     assert rows_of(store) == before and stored(store, "p")["state"] == "pending"
 
 
@@ -202,14 +202,14 @@ def test_s8_equal_histories_have_equal_digests(make_store: Make) -> None:
 
 
 def test_s8_snapshot_is_json_and_a_value(store: Any) -> None:
-    door = DialectClient(store)
+    client = DialectClient(store)
     for envelope in _a_day_of_work():
         store.apply(envelope, now=10)
     taken = store.snapshot()
     text = json.dumps(taken, sort_keys=True)
     assert json.loads(text) == taken and taken["format"] == "resonate_core/1"
     assert set(taken) == {"format", "now", "dropped", "promises", "schedules", "messages"}
-    door.create("more").must()
+    client.create("more").must()
     assert json.dumps(taken, sort_keys=True) == text, "a snapshot does not follow the store"
 
 
@@ -230,7 +230,7 @@ def test_s8_restore_brings_all_back(make_store: Make) -> None:
 
 def test_s8_a_fork_is_independent(make_store: Make) -> None:
     store = make_store()
-    door = DialectClient(store)
+    client = DialectClient(store)
     for envelope in _a_day_of_work():
         store.apply(envelope, now=10)
     before = store.snapshot()
@@ -239,8 +239,8 @@ def test_s8_a_fork_is_independent(make_store: Make) -> None:
     DialectClient(other).create("only there", now=70_000).must()
     other.take_messages()
     assert store.snapshot() == before and store.now == 10
-    door.create("only here", now=20).must()
-    door.settle("t").must()
+    client.create("only here", now=20).must()
+    client.settle("t").must()
     assert "only here" not in DialectClient(other).found("promise")
     third = other.fork().fork()
     assert third.snapshot() == other.snapshot()
@@ -250,15 +250,15 @@ def test_s8_a_fork_is_independent(make_store: Make) -> None:
 @pytest.mark.parametrize("huge", [2**50, 2**53 - 1, MAX - 1, MAX])
 def test_s8_sums_of_instants_and_durations_saturate(make_store: Make, huge: int) -> None:
     store = make_store(retry_timeout="ttl")
-    door = DialectClient(store)
-    door.create("p", timeout=huge, tags=EXT, now=5).must()
-    door.task_create("t", timeout=huge, ttl=huge, pid="w", now=5).must()
+    client = DialectClient(store)
+    client.create("p", timeout=huge, tags=EXT, now=5).must()
+    client.task_create("t", timeout=huge, ttl=huge, pid="w", now=5).must()
     assert stored_task(store, "t")["expiresAt"] == min(MAX, huge + 5)
-    door.heartbeat("w", ("t", 1), now=9).must()
+    client.heartbeat("w", ("t", 1), now=9).must()
     assert stored_task(store, "t")["expiresAt"] == min(MAX, huge + 9)
-    door.release("t", 1, now=10).must()
+    client.release("t", 1, now=10).must()
     assert stored_task(store, "t")["retryAt"] == min(MAX, huge + 10)
-    door.schedule("s", timeout=huge, now=11).must()
+    client.schedule("s", timeout=huge, now=11).must()
     assert stored_schedule(store, "s")["promiseTimeout"] == huge
     assert store.next_due() == 60_000
 
@@ -271,28 +271,28 @@ def test_s8_a_huge_retry_timeout_saturates(make_store: Make, retry: int) -> None
 
 
 def test_s8_the_end_of_time(store: Any) -> None:
-    door = DialectClient(store)
-    door.create("p", timeout=MAX, tags=EXT, now=0).must()
+    client = DialectClient(store)
+    client.create("p", timeout=MAX, tags=EXT, now=0).must()
     assert store.next_due() == MAX
-    assert door.get("p", now=MAX - 1).must()["promise"]["state"] == "pending"
+    assert client.get("p", now=MAX - 1).must()["promise"]["state"] == "pending"
     store.tick(now=MAX)
     assert stored(store, "p")["state"] == "rejected_timedout"
-    door.create("q", timeout=MAX).must()
+    client.create("q", timeout=MAX).must()
     assert stored(store, "q")["state"] == "rejected_timedout"
 
 
 # --- keys, dialects, fences --------------------------------------------------------------------------------------------------------
 def test_s8_keys_stand_in_the_inner_data(store: Any) -> None:
-    door = DialectClient(store)
-    door.task_create("t", ikc="a").must()
+    client = DialectClient(store)
+    client.task_create("t", ikc="a").must()
     assert stored(store, "t")["ikc"] == "a"
-    door.fence_create("t", 1, "c", ikc="b").must()
+    client.fence_create("t", 1, "c", ikc="b").must()
     assert stored(store, "c")["ikc"] == "b"
-    door.fulfill("t", 1, iku="d").must()
+    client.fulfill("t", 1, iku="d").must()
     assert stored(store, "t")["iku"] == "d"
     outer = request(
         "task.create",
-        {"pid": "w", "ttl": 5, "ikc": "x", "action": request("promise.create", door.create_data("u", target=ADDRESS))},
+        {"pid": "w", "ttl": 5, "ikc": "x", "action": request("promise.create", client.create_data("u", target=ADDRESS))},
     )
     assert store.apply(outer)["head"]["status"] == 200
     assert "ikc" not in stored(store, "u")
@@ -310,11 +310,11 @@ def test_s8_2025_task_create_of_a_born_dead_promise_answers_the_promise_alone(st
 @pytest.mark.parametrize("inner", [V25, V26, "1999-01-01", 5, None, "missing"])
 @pytest.mark.parametrize("outer", [V25, V26])
 def test_s8_the_outer_dialect_governs_a_fence(store: Any, outer: str, inner: Any) -> None:
-    door = DialectClient(store, outer)
-    door.task_create("t").must()
+    client = DialectClient(store, outer)
+    client.task_create("t").must()
     head = {"corrId": 7} if inner == "missing" else {"corrId": "inner", "version": inner}
     action = {"kind": "promise.create", "head": head, "data": {"id": "c", "timeoutAt": FAR}}
-    answer = door.send("task.fence", {"id": "t", "version": 1 if outer == V26 else 0, "action": action}).must()["action"]
+    answer = client.send("task.fence", {"id": "t", "version": 1 if outer == V26 else 0, "action": action}).must()["action"]
     assert answer["head"] == {"corrId": "c1", "status": 200, "version": outer}
     assert ("headers" in answer["data"]["promise"]["param"]) is (outer == V25)
     assert stored(store, "c")["dialect"] == outer
@@ -323,16 +323,16 @@ def test_s8_the_outer_dialect_governs_a_fence(store: Any, outer: str, inner: Any
 @pytest.mark.parametrize("head", [None, 5, "missing", {}, []])
 @pytest.mark.parametrize("version", [V25, V26])
 def test_s8_an_inner_head_is_ignored(store: Any, version: str, head: Any) -> None:
-    door = DialectClient(store, version)
-    action = {"kind": "promise.create", "data": door.create_data("t", target=ADDRESS)}
+    client = DialectClient(store, version)
+    action = {"kind": "promise.create", "data": client.create_data("t", target=ADDRESS)}
     if head != "missing":
         action["head"] = head
-    door.send("task.create", {"pid": "w", "ttl": 5, "action": action}).must()
+    client.send("task.create", {"pid": "w", "ttl": 5, "action": action}).must()
 
 
 def test_s8_a_request_without_a_key_never_conflicts(store: Any) -> None:
-    door = DialectClient(store)
-    door.create("p", ikc="k").must()
-    door.create("p").must(200)
-    door.settle("p", iku="k").must()
-    door.settle("p").must(200)
+    client = DialectClient(store)
+    client.create("p", ikc="k").must()
+    client.create("p").must(200)
+    client.settle("p", iku="k").must()
+    client.settle("p").must(200)

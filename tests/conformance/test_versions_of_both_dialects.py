@@ -39,8 +39,8 @@ def _shown(store: Any, now: int) -> tuple[int, int]:
 @pytest.mark.parametrize("order", ["2026 only", "2025 only", "alternating", "alternating the other way"])
 def test_one_life_in_both_views(store: Any, order: str) -> None:
     """Every event of one task's life, with requests of one dialect, or of both in turn."""
-    doors = [DialectClient(store, V26), DialectClient(store, V25)]
-    doors = {"2026 only": doors[:1], "2025 only": doors[1:], "alternating": doors}.get(order, doors[::-1])
+    clients = [DialectClient(store, V26), DialectClient(store, V25)]
+    clients = {"2026 only": clients[:1], "2025 only": clients[1:], "alternating": clients}.get(order, clients[::-1])
     admin = DialectClient(store, V26)  # halt and continue exist only in this dialect
     for id in ("gate", "gate2"):
         admin.create(id, now=0).must()
@@ -48,7 +48,7 @@ def test_one_life_in_both_views(store: Any, order: str) -> None:
     for i, line in enumerate(STEPS.strip().splitlines()[1:]):
         event, state, n, new, old = (c.strip() for c in line.split("|"))
         now += 1
-        client = doors[i % len(doors)]
+        client = clients[i % len(clients)]
         if i:
             known = dict(zip((V26, V25), _shown(store, now), strict=True))[client.version]
         if event == "create":

@@ -28,8 +28,8 @@ def test_five_faults_are_five_findings() -> None:
     for rule, found in report.broken.items():
         assert found[0].differences or isinstance(found[0].right, str), rule
         assert found[0].request["kind"] and found[0].answer is not None
-    told = report.text()
-    assert all(rule in told for rule in FAULTS.values()) and "5 rules broken" in told
+    seen = report.text()
+    assert all(rule in seen for rule in FAULTS.values()) and "5 rules broken" in seen
     suites = xml.etree.ElementTree.fromstring(report.junit())
     failed = {case.get("name"): case.find("failure") for case in suites.iter("testcase") if case.find("failure") is not None}
     assert set(failed) == set(FAULTS.values())

@@ -76,11 +76,11 @@ def test_a_page_is_no_server(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_bad_options_are_refused(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], told: str
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], seen: str
 ) -> None:
     monkeypatch.delenv("RESONATE_URL", raising=False)
     ran = run_command(capsys, "conformance", *arguments)
-    assert ran.code == 2 and told in ran.err
+    assert ran.code == 2 and seen in ran.err
 
 
 def test_findings_have_their_exit_code_and_are_in_the_report(capsys: pytest.CaptureFixture[str]) -> None:

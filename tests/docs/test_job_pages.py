@@ -34,17 +34,17 @@ def test_the_committed_picture_is_what_is_drawn(name: str, tmp_path: Path) -> No
 
 
 def test_every_arrow_of_the_picture_is_in_the_table() -> None:
-    told = set()
+    seen = set()
     for start, _, end, _ in rows("from"):
         starts = re.findall(r"`(\w+)`", start) or [""]
-        told |= {(one, other) for one in starts for other in re.findall(r"`(\w+)`", end)}
+        seen |= {(one, other) for one in starts for other in re.findall(r"`(\w+)`", end)}
     drawn = {(move.start, move.end) for move in DRAWN["JOBS"].moves}
-    assert drawn <= told | {("running", "archived"), ("running", "failed")}
+    assert drawn <= seen | {("running", "archived"), ("running", "failed")}
     assert {state for move in drawn for state in move if state} == set(DRAWN["JOBS"].states) - {"expired", "cancelled"}
 
 
 def test_the_table_of_names_has_every_state_of_the_picture() -> None:
-    told = [re.findall(r"`(\w+)`", row[0])[0] for row in rows("`state`")]
-    assert set(told) == set(DRAWN["JOBS"].states)
+    seen = [re.findall(r"`(\w+)`", row[0])[0] for row in rows("`state`")]
+    assert set(seen) == set(DRAWN["JOBS"].states)
     assert {row[3].strip("`") for row in rows("`state`")} == set(DRAWN["ASYNQ"].states)
     assert {row[4].strip("`") for row in rows("`state`")} == set(DRAWN["HORSIES"].states)

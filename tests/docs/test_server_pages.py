@@ -50,8 +50,8 @@ def exposed() -> set[str]:
 
 
 def test_the_table_of_metrics_has_all_of_them() -> None:
-    told = [row[0].strip("`") for row in rows(page("operations.md"), "name")]
-    assert set(told) == exposed() and len(told) == len(set(told))
+    seen = [row[0].strip("`") for row in rows(page("operations.md"), "name")]
+    assert set(seen) == exposed() and len(seen) == len(set(seen))
 
 
 def test_alerts_are_about_metrics_that_there_are() -> None:
@@ -65,7 +65,7 @@ def test_the_table_of_clients_is_the_one_that_is_run() -> None:
     text = page("clients.md")
     heads = re.findall(r"^\| program \| (`.*) \|$", text, flags=re.MULTILINE)[0]
     assert [head.strip("` ") for head in heads.split("|")] == [client.name for client in CLIENTS]
-    told = {row[0].strip("`"): row[1:] for row in rows(text, "program | `python-0.8`") if row[0]}
+    seen = {row[0].strip("`"): row[1:] for row in rows(text, "program | `python-0.8`") if row[0]}
     expected = {one.name: ["limit" if client.name in one.limits else "ok" for client in CLIENTS] for one in PROGRAMS}
-    assert told == expected
+    assert seen == expected
     assert [row[0].strip("`") for row in rows(text, "program | expected result")] == list(expected)

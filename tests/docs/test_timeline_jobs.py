@@ -71,13 +71,13 @@ def of(worker: str) -> str:
     return WORKERS[worker_colour(worker)]
 
 
-def told(span: Span) -> tuple[Any, ...]:
+def seen(span: Span) -> tuple[Any, ...]:
     """A span in short."""
     return (span.state, span.start, span.end) if span.pid is None else (span.state, span.start, span.end, span.pid, span.outcome)
 
 
 def spans(source: Any, id: str) -> list[tuple[Any, ...]]:
-    return [told(span) for span in History(source).lives[id].spans]
+    return [seen(span) for span in History(source).lives[id].spans]
 
 
 def test_attempts_waiting_and_the_end(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
@@ -144,7 +144,7 @@ def test_what_follows_a_crash_is_known_from_its_step(
     life = History(trace).lives["j"]
     outcome = "crashed" if end == "job_lease" else "timed_out"
     running = ("running", 0, 4000, "ann", outcome)
-    assert [told(span) for span in life.spans if span.end != span.start] == [running, *([(then, 4000, None)] if then else [])]
+    assert [seen(span) for span in life.spans if span.end != span.start] == [running, *([(then, 4000, None)] if then else [])]
     assert (life.state, life.spans[1].code) == (state, store.jobs.get("j").error["code"])
     assert {"worker crashed", "attempt timed out"} & explained(rc.display.timeline(trace))
 

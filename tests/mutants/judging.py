@@ -101,11 +101,11 @@ def judge_forked(
         verdicts.touch()
         environment = _environment(work / "site") | {"RESONATE_MUTANTS_PLAN": str(plan)}
         command = _command(tree, "-p", "mutants.forking", *folders)
-        with (Path(name) / "output").open("w+") as output, verdicts.open() as told:
+        with (Path(name) / "output").open("w+") as output, verdicts.open() as seen:
             run = subprocess.Popen(command, cwd=tree, env=environment, stdout=output, stderr=subprocess.STDOUT)
             count, ended = 0, False
             while count < len(forks):
-                line = told.readline()
+                line = seen.readline()
                 if line:
                     verdict = json.loads(line)
                     count += 1

@@ -18,7 +18,7 @@ class Alone:
         self.before = model.snapshot()
         self.fired = []
 
-    def request(self, envelope, now=None, door="dict"):
+    def request(self, envelope, now=None, sent_as="dict"):
         reply = self.model.apply(envelope, now)
         self.statistics[reply["kind"], reply["head"]["version"], reply["head"]["status"]] += 1
         self.count(self.model.world.fired)

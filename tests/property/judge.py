@@ -45,20 +45,20 @@ class Judge:
 
     # ---- calls
 
-    def request(self, envelope, now=None, door="dict"):
+    def request(self, envelope, now=None, sent_as="dict"):
         """Sends one envelope in one of the ways: as a dict, as JSON, in a batch, with a debug time."""
-        if door == "debug_time" and now is not None and isinstance(envelope.get("head"), dict):
+        if sent_as == "debug_time" and now is not None and isinstance(envelope.get("head"), dict):
             envelope["head"]["resonate:debug_time"] = now
             now = None
         expected = self.model.apply(envelope, now)
-        if door == "json":
+        if sent_as == "json":
             self.script.add(f"store.apply_json(json.dumps({envelope!r}), now={now!r})")
             got = json.loads(self.store.apply_json(json.dumps(envelope), now=now))
-        elif door == "json batch":
+        elif sent_as == "json batch":
             self.script.add(f"store.apply_json([json.dumps({envelope!r}, ensure_ascii=False).encode()], now={now!r})")
             [text] = self.store.apply_json([json.dumps(envelope, ensure_ascii=False).encode()], now=now)
             got = json.loads(text)
-        elif door == "batch":
+        elif sent_as == "batch":
             self.script.add(f"store.apply([{envelope!r}], now={now!r})[0]")
             [got] = self.store.apply([envelope], now=now)
         else:

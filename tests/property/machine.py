@@ -59,12 +59,12 @@ class Machine(RuleBasedStateMachine):
     def run_operation(self, operation):
         type(self).steps += 1
         now = self.instant(operation)
-        self.judge.request(self.resolver.envelope(operation, now), now, operation["door"])
+        self.judge.request(self.resolver.envelope(operation, now), now, operation["sent_as"])
 
     def run_spoilt(self, operation, wrong):
         type(self).steps += 1
         now = self.instant(operation)
-        self.judge.request(corrupt(self.resolver.envelope(operation, now), wrong), now, operation["door"])
+        self.judge.request(corrupt(self.resolver.envelope(operation, now), wrong), now, operation["sent_as"])
 
     def run_batch(self, operations, atomic, at):
         type(self).steps += 1

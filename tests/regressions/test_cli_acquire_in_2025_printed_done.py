@@ -27,13 +27,13 @@ def test_an_invoke_and_a_resume_are_printed(tmp_path: Path, capsys: pytest.Captu
         store.promises.create("job", timeout=600_000, param={"n": 1}, tags={"resonate:target": ADDRESS})
         store.promises.create("awaited", timeout=600_000, tags={"resonate:external": "true"})
     assert acquire(path, 0) == 0
-    told = lines_of(capsys)
-    assert (told["kind"], told["invoked.id"], told["invoked.param"]) == ("invoke", "job", '{"n":1}')
+    seen = lines_of(capsys)
+    assert (seen["kind"], seen["invoked.id"], seen["invoked.param"]) == ("invoke", "job", '{"n":1}')
 
     with rc.Store(path) as store:
         store.tasks.suspend("job", 1, ["awaited"])
         store.promises.resolve("awaited", {"answer": 42})
     assert acquire(path, 1) == 0
-    told = lines_of(capsys)
-    assert (told["kind"], told["invoked.id"], told["awaited.id"], told["awaited.state"]) == ("resume", "job", "awaited", "resolved")
-    assert told["awaited.value"] == '{"answer":42}'
+    seen = lines_of(capsys)
+    assert (seen["kind"], seen["invoked.id"], seen["awaited.id"], seen["awaited.state"]) == ("resume", "job", "awaited", "resolved")
+    assert seen["awaited.value"] == '{"answer":42}'

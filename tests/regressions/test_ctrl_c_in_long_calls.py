@@ -19,17 +19,17 @@ LOCKED = """
 import os, signal, sys, threading
 import resonate_core as rc
 
-path, deed = sys.argv[1:]
+path, action = sys.argv[1:]
 HEAD = {"corrId": "1", "version": "2026-04-01"}
 CREATE = {"kind": "promise.create", "head": HEAD, "data": {"id": "x", "timeoutAt": 10**14, "param": {}, "tags": {}}}
 JSON = b'{"kind":"promise.create","head":{"corrId":"1","version":"2026-04-01"},"data":{"id":"y","timeoutAt":100000000000000,"param":{},"tags":{}}}'
 LIMITS = rc._core.RequestLimits()
 
 PATIENCE = 3_600_000  # what is not interrupted waits for an hour
-if deed != "open":
+if action != "open":
     store = rc.Store(path, busy_timeout=PATIENCE)
 empty = rc.Store().snapshot()
-deeds = {
+actions = {
     "open": lambda: rc.Store(path, busy_timeout=PATIENCE),
     "typed": lambda: store.promises.create("a", timeout=1000),
     "many": lambda: store.promises.create_many(["a", "b"], timeout_at=10**14),
@@ -47,11 +47,11 @@ print("ready", flush=True)
 sys.stdin.readline()
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    deeds[deed]()
+    actions[action]()
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 sys.stdin.readline()
-with rc.Store(path) if deed == "open" else store:
+with rc.Store(path) if action == "open" else store:
     store = rc.Store(path)
     store.promises.create("afterwards", timeout=1000)
     print(sorted(each.id for each in store.promises.search()), store.check(), flush=True)
@@ -70,18 +70,18 @@ def locked(path: Path, how: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "deed",
+    "action",
     ["open", "typed", "many", "apply", "apply_json", "batch", "atomic", "run", "purge", "restore", "claim", "acknowledge"],
 )
-def test_while_it_waits_for_a_locked_file(tmp_path: Path, deed: str) -> None:
+def test_while_it_waits_for_a_locked_file(tmp_path: Path, action: str) -> None:
     path = tmp_path / "store.db"
-    command = [sys.executable, "-c", LOCKED, str(path), deed]
+    command = [sys.executable, "-c", LOCKED, str(path), action]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdin is not None and program.stdout is not None
             assert program.stdout.readline() == "ready\n"
             # A file that is new is locked as a whole: it has no log yet.
-            with locked(path, "BEGIN EXCLUSIVE" if deed == "open" else "BEGIN IMMEDIATE"):
+            with locked(path, "BEGIN EXCLUSIVE" if action == "open" else "BEGIN IMMEDIATE"):
                 print("locked", file=program.stdin, flush=True)
                 said = program.stdout.readline()
             out, err = program.communicate("free\n", timeout=60)
@@ -145,7 +145,7 @@ LONG = """
 import os, signal, sys, time
 import resonate_core as rc
 
-path, deed, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+path, action, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 HEAD = {"corrId": "1", "version": "2026-04-01"}
 TICK = {"kind": "debug.tick", "head": HEAD, "data": {"time": 2000}}
 TICK_JSON = b'{"kind":"debug.tick","head":{"corrId":"1","version":"2026-04-01"},"data":{"time":2000}}'
@@ -153,10 +153,10 @@ clock = rc.ManualClock()
 store = rc.Store(path or None, clock=clock, durability="normal", debug=True)
 for first in range(0, count, 10_000):
     store.promises.create_many([f"p{n:07}" for n in range(first, first + 10_000)], 1000, tags={"resonate:timer": "true"})
-if deed == "purge":
+if action == "purge":
     clock.advance(5000)
-snapshot = store.snapshot() if deed == "restore" else None
-deeds = {
+snapshot = store.snapshot() if action == "restore" else None
+actions = {
     "tick": ("tick", lambda: store.tick(2000)),
     "advance": ("advance", lambda: clock.advance(2000)),
     "advance_to": ("advance_to", lambda: clock.advance_to(2000)),
@@ -171,7 +171,7 @@ deeds = {
     "snapshot": ("snapshot", lambda: store.snapshot()),
     "restore": ("restore", lambda: store.restore(snapshot)),
 }
-name, call = deeds[deed]
+name, call = actions[action]
 
 # How the call of C++ ended is what its caller is told of: by returning, or by raising.
 ends = []
@@ -196,9 +196,9 @@ except KeyboardInterrupt:
 signal.setitimer(signal.ITIMER_REAL, 0)
 sys.setprofile(None)
 print(ends, store.check(), flush=True)
-if deed in ("check", "counts", "digest", "snapshot", "restore"):
+if action in ("check", "counts", "digest", "snapshot", "restore"):
     print(store.digest() == before)
-elif deed == "purge":
+elif action == "purge":
     print(0 < store.promises.count() <= count)
 else:
     print(0 < len(clock.advance_to(3000)) <= count)  # what was left
@@ -209,13 +209,13 @@ IN_PARTS = ["tick", "advance", "advance_to", "advance_to_next", "debug.tick", "d
 
 
 @pytest.mark.parametrize("home", ["memory", "file"])
-@pytest.mark.parametrize("deed", [*IN_PARTS, *WHOLE])
-def test_while_it_works(tmp_path: Path, deed: str, home: str) -> None:
+@pytest.mark.parametrize("action", [*IN_PARTS, *WHOLE])
+def test_while_it_works(tmp_path: Path, action: str, home: str) -> None:
     """What works in parts keeps those that were committed; what is one transaction has done nothing."""
     count = 200_000 if home == "memory" else 50_000
     path = str(tmp_path / "store.db") if home == "file" else ""
     done = subprocess.run(
-        [sys.executable, "-c", LONG, path, deed, str(count)], capture_output=True, text=True, timeout=240, check=False
+        [sys.executable, "-c", LONG, path, action, str(count)], capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stderr
     ended, held = done.stdout.splitlines()

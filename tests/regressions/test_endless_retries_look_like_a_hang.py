@@ -58,11 +58,11 @@ def test_a_long_call_says_what_it_waits_for(monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.setattr(timekeeper, "_WARN_SECONDS", 0.0)
     with caplog.at_level(logging.WARNING, logger="resonate_core.connection.timekeeper"):
         drive(how)
-    told = [record.getMessage() for record in caplog.records if "has failed 11 times" in record.getMessage()]
-    assert told, caplog.text
-    assert "task 'order-1' on 'default-1' has failed 11 times and waits 2048 s for its next attempt at t=4094000" in told[0]
-    assert "its promise ends at t=86400000" in told[0] and "retry_policy=" in told[0]
-    assert ("until t=7200000" if how == "advance" else "without a limit (see limit=)") in told[0]
+    seen = [record.getMessage() for record in caplog.records if "has failed 11 times" in record.getMessage()]
+    assert seen, caplog.text
+    assert "task 'order-1' on 'default-1' has failed 11 times and waits 2048 s for its next attempt at t=4094000" in seen[0]
+    assert "its promise ends at t=86400000" in seen[0] and "retry_policy=" in seen[0]
+    assert ("until t=7200000" if how == "advance" else "without a limit (see limit=)") in seen[0]
 
 
 def test_it_says_nothing_before_its_time(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch):

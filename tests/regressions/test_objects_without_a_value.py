@@ -26,9 +26,9 @@ made = getattr(_core, sys.argv[1])
 def unmade():
     return made.__new__(made)
 
-def refused(deed):
+def refused(action):
     try:
-        deed()
+        action()
     except (TypeError, RuntimeError, AttributeError, rc.errors.ResonateError) as error:
         return error
     return None
@@ -43,12 +43,12 @@ for name in dir(made):
         for given in arguments:
             refused(lambda: getattr(unmade(), name)(*given))
     used += 1
-for deed in (repr, hash, len, iter, bool, str, dir, list, lambda one: one == one, lambda one: one == unmade(), lambda one: one[0]):
-    refused(lambda: deed(unmade()))
+for action in (repr, hash, len, iter, bool, str, dir, list, lambda one: one == one, lambda one: one == unmade(), lambda one: one[0]):
+    refused(lambda: action(unmade()))
 
 # as an argument of something sound
 store = rc.Store(clock=rc.ManualClock())
-for deed in (
+for action in (
     lambda one: rc.Store(clock=one),
     lambda one: rc.Store(one),
     lambda one: store.fork(clock=one),
@@ -63,7 +63,7 @@ for deed in (
     lambda one: rc.replay(one),
     lambda one: store.on_message("x", one),
 ):
-    refused(lambda: deed(unmade()))
+    refused(lambda: action(unmade()))
 
 class Derived(made):
     def __init__(self):
@@ -108,10 +108,10 @@ for one in objects():
     if type(one).__module__ != "resonate_core._core":
         continue
     seen.add(type(one).__name__)
-    deeds = [lambda protocol=protocol: pickle.dumps(one, protocol) for protocol in range(6)]
-    for deed in (*deeds, lambda: copy.copy(one), lambda: copy.deepcopy(one), lambda: copy.deepcopy({"a": [one]})):
+    actions = [lambda protocol=protocol: pickle.dumps(one, protocol) for protocol in range(6)]
+    for action in (*actions, lambda: copy.copy(one), lambda: copy.deepcopy(one), lambda: copy.deepcopy({"a": [one]})):
         try:
-            deed()
+            action()
         except TypeError as error:
             assert f"cannot pickle or copy a '{type(one).__name__}'" in str(error), error
         else:

@@ -46,9 +46,9 @@ class Fails:
 class Notes:
     """A transport that raises for some messages, when they are offered or when they are sent, and notes the others."""
 
-    def __init__(self, told: Callable[[list[Any]], None], fails: str, times: int) -> None:
+    def __init__(self, shown: Callable[[list[Any]], None], fails: str, times: int) -> None:
         self.sent: list[str] = []
-        self._told = told
+        self._notify = shown
         self._fails = fails
         self._times = times
 
@@ -63,7 +63,7 @@ class Notes:
                 self._times -= 1
                 raise ValueError("this address cannot be read")
             self.sent.append(message.id)
-            self._told([message])
+            self._notify([message])
 
         return send
 

@@ -90,9 +90,9 @@ def test_each_runs_again_with_the_payload_that_it_has(name: str) -> None:
         ('{"kind": "job.rerun", "data": {"id": "job-nan", "payload": %s}}' % ("[" * 101 + "]" * 101), "at most 100 deep"),
     ],
 )
-def test_a_bad_action_is_refused(body: str, told: str) -> None:
+def test_a_bad_action_is_refused(body: str, seen: str) -> None:
     answer = client_of(poisoned()).request("POST", "api/do", body, PAGE)
-    assert (answer.status_code, told in answer.json()["error"]) == (400, True), answer.text
+    assert (answer.status_code, seen in answer.json()["error"]) == (400, True), answer.text
 
 
 def test_a_payload_of_the_deepest_nesting_is_taken() -> None:

@@ -37,8 +37,8 @@ def as_nobody(act: Callable[[], str]) -> str:
             os.write(write, said.encode())
             os._exit(0)
     os.close(write)
-    with os.fdopen(read) as told:
-        said = told.read()
+    with os.fdopen(read) as shown:
+        said = shown.read()
     os.waitpid(child, 0)
     return said
 

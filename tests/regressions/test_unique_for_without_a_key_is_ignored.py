@@ -25,7 +25,7 @@ def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
             made.close()
 
 
-DOORS: dict[str, Callable[[Worker], Any]] = {
+PATHS: dict[str, Callable[[Worker], Any]] = {
     "task": lambda worker: worker.task("t", unique_for=1000)(print).enqueue(1),
     "task, many": lambda worker: worker.task("t", unique_for=1000)(print).enqueue_many([1, 2]),
     "batch task": lambda worker: worker.batch_task("t", unique_for=1000)(print).enqueue(1),
@@ -48,10 +48,10 @@ def refusal(answer: Any) -> int:
     return status
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_it_is_refused_at_every_door(worker: Worker, door: str):
+@pytest.mark.parametrize("path", PATHS)
+def test_it_is_refused_on_every_path(worker: Worker, path: str):
     with pytest.raises(rc.errors.Invalid, match=r"unique_for needs a unique_key|uniqueFor needs a uniqueKey"):
-        DOORS[door](worker)
+        PATHS[path](worker)
 
 
 def test_it_is_refused_by_a_store():

@@ -66,9 +66,9 @@ def opened(path: Path, **options: Any) -> rc.Store:
 
 
 def test_it_is_said_when_the_file_is_opened(poisoned: Path) -> None:
-    with pytest.warns(ClockWarning, match="ahead of the system's clock.*resonate-core clock reset") as told:
+    with pytest.warns(ClockWarning, match="ahead of the system's clock.*resonate-core clock reset") as seen:
         rc.Store(poisoned).close()
-    assert told[0].filename == __file__, "at the line that opened it"
+    assert seen[0].filename == __file__, "at the line that opened it"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rc.Store(poisoned, clock=rc.ManualClock(0)).close()
@@ -209,7 +209,7 @@ def wreck(store: rc.Store, clock: rc.ManualClock, chance: random.Random, prefix:
     def tags() -> dict[str, str]:
         return chance.choice([{}, TASK, {"resonate:timer": "true"}, TASK | {"resonate:delay": str(clock.now + 5000)}])
 
-    deeds: list[Callable[[], Any]] = [
+    actions: list[Callable[[], Any]] = [
         lambda: store.promises.create(any_id(), timeout=chance.choice([1, MINUTE, HOUR, DAY]), tags=tags()),
         lambda: store.promises.resolve(any_id(), "x"),
         lambda: store.promises.cancel(any_id()),
@@ -239,7 +239,7 @@ def wreck(store: rc.Store, clock: rc.ManualClock, chance: random.Random, prefix:
     ]
     for _ in range(steps):
         with contextlib.suppress(rc.ResonateError, IndexError):
-            chance.choice(deeds)()
+            chance.choice(actions)()
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -37,8 +37,8 @@ def ask(*calls: dict[str, Any], store: Store | None = None, **tables: Any) -> li
 
 def refused(answer: Answer, status: int, kind: str = "promise.get", corr: str = "c") -> str:
     """That an answer is a refusal as the protocol writes it; what it says."""
-    told = answer.json()
+    seen = answer.json()
     assert answer.status == status and answer.headers["content-type"] == "application/json"
-    assert told["head"]["status"] == status and (told["kind"], told["head"]["corrId"]) == (kind, corr), told
-    assert isinstance(told["data"], str) and told["data"]
-    return str(told["data"])
+    assert seen["head"]["status"] == status and (seen["kind"], seen["head"]["corrId"]) == (kind, corr), seen
+    assert isinstance(seen["data"], str) and seen["data"]
+    return str(seen["data"])

@@ -47,12 +47,12 @@ async def one(disk: Any, path: Path, what: int, n: int) -> dict[str, Any]:
             disk.faulty_disk_disarm()
             problems = []
             for sent, answer in zip(work, answers, strict=True):
-                asked, told = json.loads(sent), answer.json()
-                if (told["kind"], told["head"]["corrId"]) != (asked["kind"], asked["head"]["corrId"]):
-                    problems.append(f"not the answer to {asked}: {told}")
-                if answer.status not in (200, 429, 500) or told["head"]["status"] != answer.status:
+                asked, seen = json.loads(sent), answer.json()
+                if (seen["kind"], seen["head"]["corrId"]) != (asked["kind"], asked["head"]["corrId"]):
+                    problems.append(f"not the answer to {asked}: {seen}")
+                if answer.status not in (200, 429, 500) or seen["head"]["status"] != answer.status:
                     problems.append(f"answered {answer}")
-                if answer.status != 200 and not isinstance(told["data"], str):
+                if answer.status != 200 and not isinstance(seen["data"], str):
                     problems.append(f"answered {answer}")
                 if answer.status != 200 and b"/" in answer.body:
                     problems.append(f"an answer names a path: {answer}")

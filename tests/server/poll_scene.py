@@ -71,7 +71,7 @@ class AsgiStream:
     @property
     def ids(self) -> list[str]:
         """What the messages are about, in order."""
-        return [told(message) for message in self.messages]
+        return [seen(message) for message in self.messages]
 
     @property
     def comments(self) -> int:
@@ -86,7 +86,7 @@ class AsgiStream:
         self.task.result()
 
 
-def told(message: dict[str, Any]) -> str:
+def seen(message: dict[str, Any]) -> str:
     """What a message is about."""
     data = message["data"]
     id: str = data["task" if "task" in data else "promise"]["id"]

@@ -79,12 +79,12 @@ def text_of(sent: Any) -> bytes:
 anything = st.one_of(envelopes(), envelopes(), envelopes(), broken(), junk, st.binary(max_size=60))
 
 
-@pytest.mark.parametrize("door", [open_in_process, open_over_a_socket], ids=["app", "socket"])
+@pytest.mark.parametrize("open_store", [open_in_process, open_over_a_socket], ids=["app", "socket"])
 @SETTINGS
 @given(st.sampled_from(["compatible", "strict"]), st.lists(anything, min_size=1, max_size=20))
-def test_one_by_one_the_app_answers_what_the_store_does(door: Any, rules: str, work: list[Any]) -> None:
+def test_one_by_one_the_app_answers_what_the_store_does(open_store: Any, rules: str, work: list[Any]) -> None:
     """The same reply, word for word, and the same state."""
-    behind = door(clock=ManualClock(0), rules=rules, check=True)
+    behind = open_store(clock=ManualClock(0), rules=rules, check=True)
     beside = Store(clock=ManualClock(0), rules=rules, check=True)
     try:
         for sent in work:
@@ -114,12 +114,12 @@ def test_all_at_once_each_is_answered_and_nothing_breaks(work: list[tuple[Any, i
     with Store(clock=ManualClock(0), debug=True) as store:
         answers = asyncio.run(at_once(store, texts, [cut for _, cut in work]))
         for (sent, _), answer in zip(work, answers, strict=True):
-            told = json.loads(checked(answer))
+            seen = json.loads(checked(answer))
             assert answer.status in (200, 300, 400, 403, 404, 409, 422), answer
             if isinstance(sent, dict) and isinstance(sent.get("kind"), str) and answer.status != 400:
-                assert (told["kind"], told["head"]["corrId"]) == (sent["kind"], sent["head"]["corrId"])
+                assert (seen["kind"], seen["head"]["corrId"]) == (sent["kind"], sent["head"]["corrId"])
             if answer.status not in (200, 300):
-                assert isinstance(told["data"], str) and told["data"]
+                assert isinstance(seen["data"], str) and seen["data"]
         assert store.check() == []
 
 

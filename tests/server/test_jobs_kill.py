@@ -45,9 +45,9 @@ async def produce(peer: Peer, name: str, stop: asyncio.Event, answered: list[str
     number = 0
     while not stop.is_set():
         job = {"id": f"{name}.{number}", "queue": "q", "type": "t", "maxRetries": 1000, "retryPolicy": POLICY}
-        while (told := await peer.ask("job.enqueue", job)) is None:
+        while (seen := await peer.ask("job.enqueue", job)) is None:
             pass
-        assert told[0] == 200, told
+        assert seen[0] == 200, seen
         answered.append(job["id"])
         number += 1
         await asyncio.sleep(0.004)
@@ -57,8 +57,8 @@ async def work(peer: Peer, name: str, done: asyncio.Event, completed: Counter[st
     """Claims, starts and completes; what was taken from it meanwhile is refused, and left alone."""
     claim = {"queues": ["q"], "count": 2, "worker": name, "lease": LEASE}
     while not done.is_set():
-        told = await peer.ask("job.claim", claim)
-        jobs = told[1]["jobs"] if told else []
+        seen = await peer.ask("job.claim", claim)
+        jobs = seen[1]["jobs"] if seen else []
         for job in jobs:
             held = {"id": job["id"], "version": job["version"]}
             started = await peer.ask("job.start", held)
@@ -73,8 +73,8 @@ async def work(peer: Peer, name: str, done: asyncio.Event, completed: Counter[st
 
 
 async def finished(peer: Peer, count: int) -> bool:
-    told = await peer.ask("job.stats", {"queue": "q"})
-    return told is not None and told[1]["queues"][0]["counts"]["completed"] == count
+    seen = await peer.ask("job.stats", {"queue": "q"})
+    return seen is not None and seen[1]["queues"][0]["counts"]["completed"] == count
 
 
 async def scene(server: Server, chance: random.Random, kills: int) -> tuple[list[str], Counter[str]]:

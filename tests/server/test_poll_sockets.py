@@ -300,7 +300,7 @@ def test_streams_and_requests_share_a_server(store: Store) -> None:
         assert answer.status == 200, answer
         return answer.json()["data"]
 
-    with serving(store, streams=SOON) as live, connected(live.port) as client, reading(live.port, "clients/c") as told:
+    with serving(store, streams=SOON) as live, connected(live.port) as client, reading(live.port, "clients/c") as shown:
         with connected(live.port) as worker, reading(live.port) as work:
             for i in range(50):
                 id = f"job{i}"
@@ -312,6 +312,6 @@ def test_streams_and_requests_share_a_server(store: Store) -> None:
                 settle = {"id": id, "state": "resolved", "value": {"data": "eA=="}}
                 action = {"kind": "promise.settle", "head": {"corrId": "i", "version": "2026-04-01"}, "data": settle}
                 ask(worker, "task.fulfill", {"id": id, "version": 1, "action": action})
-                promise = told.message()["data"]["promise"]
+                promise = shown.message()["data"]["promise"]
                 assert (promise["id"], promise["state"], promise["value"]) == (id, "resolved", {"data": "eA=="})
         until(lambda: waiting(store) == [])

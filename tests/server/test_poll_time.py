@@ -320,8 +320,8 @@ def test_a_store_that_is_busy_when_a_stream_opens_delivers_to_it_later(tmp_path:
                     failures = on.app.metrics.tick_failures._value.get
                     await on.until(lambda: failures() > 0)
                     stream = await on.open()
-                    told = failures()
-                    await on.until(lambda: failures() > told + 1)
+                    seen = failures()
+                    await on.until(lambda: failures() > seen + 1)
                     other.execute("ROLLBACK")
                 await on.until(lambda: stream.ids == ["a"])
 

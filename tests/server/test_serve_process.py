@@ -53,9 +53,9 @@ def test_a_stop_ends_streams_and_keeps_what_was_answered(
             assert stream.headers["content-type"] == "text/event-stream"
             events = messages(stream)
             server.ask("promise.create", id="p", timeoutAt=FAR, tags={"resonate:target": "poll://uni@g/me/1"})
-            told = next(events)
-            assert told["data"]["task"] == {"id": "p", "version": 0}
-            assert told["head"]["serverUrl"] == server.url + ("/resonate" if "--root-path" in flags else "")
+            seen = next(events)
+            assert seen["data"]["task"] == {"id": "p", "version": 0}
+            assert seen["head"]["serverUrl"] == server.url + ("/resonate" if "--root-path" in flags else "")
             send(server.process.pid, number)
             assert list(events) == []  # it ended as a stream ends, not as a connection breaks
         server.ended()

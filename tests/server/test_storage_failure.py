@@ -33,10 +33,10 @@ def envelope(kind: str, corr: str, **data: Any) -> bytes:
 
 
 def refused(answer: Answer, status: int, kind: str, corr: str) -> str:
-    told = answer.json()
+    seen = answer.json()
     assert answer.status == status and answer.headers["content-type"] == "application/json"
-    assert told["kind"] == kind and told["head"] == {"corrId": corr, "status": status, "version": "2025-01-15"}
-    return str(told["data"])
+    assert seen["kind"] == kind and seen["head"] == {"corrId": corr, "status": status, "version": "2025-01-15"}
+    return str(seen["data"])
 
 
 def test_a_file_that_another_process_holds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -269,9 +269,9 @@ def test_the_steps_of_the_store_are_in_the_story_once():
 
     steps = ["1000 ms  the lease of task t expires", "1000 ms  task t is dispatched"]
     assert [line for line in run(False) if not line.startswith("6")][:2] == steps
-    told = run(True)
-    assert told[0] == "   0 ms  a: task.create t (acquired, version 1)"
-    assert told[1:3] == steps
+    shown = run(True)
+    assert shown[0] == "   0 ms  a: task.create t (acquired, version 1)"
+    assert shown[1:3] == steps
 
 
 @pytest.mark.parametrize(

@@ -34,15 +34,15 @@ def outcome_of(sync: bool, **faults: Any) -> tuple[str, int]:
         return "done"
 
     async def scenario(world):
-        told = []
+        seen = []
 
         async def main(store: Any) -> None:
-            told.append(await program(store))
+            seen.append(await program(store))
 
         world.faults(crash=0, **faults)
         world.process("p", main)
         await world.sleep("2 min")
-        return told[0], sum(each["counts"]["pending"] for each in world.store.queues.stats())
+        return seen[0], sum(each["counts"]["pending"] for each in world.store.queues.stats())
 
     return simulate(scenario, seed=1).value
 

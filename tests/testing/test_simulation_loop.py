@@ -42,7 +42,7 @@ def test_tasks_run_in_many_orders_and_callbacks_in_one():
     tasks, callbacks = set(), set()
 
     async def scenario(world):
-        told: list[int] = []
+        seen: list[int] = []
         ran: list[int] = []
 
         async def work(number: int) -> None:
@@ -50,11 +50,11 @@ def test_tasks_run_in_many_orders_and_callbacks_in_one():
 
         loop = asyncio.get_running_loop()
         for number in range(4):
-            loop.call_soon(told.append, number)
+            loop.call_soon(seen.append, number)
         await asyncio.gather(*(work(number) for number in range(4)))
         await asyncio.sleep(0.001)
         tasks.add(tuple(ran))
-        callbacks.add(tuple(told))
+        callbacks.add(tuple(seen))
 
     for seed in range(60):
         simulate(scenario, seed=seed)

@@ -13,7 +13,7 @@ import pytest
 
 import resonate_core as rc
 from resonate_core.ui import sizes
-from resonate_core.ui.door import Door
+from resonate_core.ui.access import StoreAccess
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
 from resonate_core.ui.redaction import Redaction, Rules
@@ -41,13 +41,13 @@ def test_nothing_reads_the_whole_state(large: Any, monkeypatch: pytest.MonkeyPat
 def test_no_view_searches_jobs_by_what_has_no_index(large: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """`job.search` by such a state or by a group examines every job: 0.8 s for a million of them."""
     searched: list[dict[str, Any]] = []
-    send = Door.ask_all
+    send = StoreAccess.ask_all
 
-    def ask_all(door: Door, requests: Any) -> Any:
+    def ask_all(access: StoreAccess, requests: Any) -> Any:
         searched.extend(data for kind, data in requests if kind == "job.search" and data.get("state") not in INDEXED)
-        return send(door, requests)
+        return send(access, requests)
 
-    monkeypatch.setattr(Door, "ask_all", ask_all)
+    monkeypatch.setattr(StoreAccess, "ask_all", ask_all)
     large.queues.set("likes", groups={"size": 10, "grace": 1000, "maxDelay": 1000})
     large.jobs.enqueue("like", id="liked", queue="likes", group="ann")
     large.jobs.enqueue("send", id="behind", queue="narrow")
@@ -86,9 +86,9 @@ def test_one_reading_of_rows_serves_the_levels_of_all_queues(large: Any) -> None
             Counted.readings += 1
             return large.views.rows(ids)
 
-    door: Any = Door(Counted(), Principal("read"), Redaction(Rules(UiOptions())))  # type: ignore[arg-type]
-    assert all("level" in door.level_of(name) for name in names)
-    assert door.level_of("none") == {}
+    access: Any = StoreAccess(Counted(), Principal("read"), Redaction(Rules(UiOptions())))  # type: ignore[arg-type]
+    assert all("level" in access.level_of(name) for name in names)
+    assert access.level_of("none") == {}
     assert Counted.readings == 1
 
 

@@ -366,15 +366,15 @@ def test_why_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
     with rc.Store(file, durability="normal") as store:
         store.jobs.enqueue("send", id="x")
         store.queues.pause("default")
-        told = run_command(capsys, "why", "x", "--db", file)
-        assert told.code == 0
+        seen = run_command(capsys, "why", "x", "--db", file)
+        assert seen.code == 0
         assert (
-            told.out == "Job x is pending: queue default is paused.\nNext: nothing happens by itself.\nYou can: resume the queue.\n"
+            seen.out == "Job x is pending: queue default is paused.\nNext: nothing happens by itself.\nYou can: resume the queue.\n"
         )
         assert run_command(capsys, "why", "x", "--db", file, "--json").json["advice"][0]["action"]["kind"] == "queue.resume"
         assert run_command(capsys, "why", "absent", "--db", file).code == 4
         with live(served(store)) as running:
-            assert run_command(capsys, "why", "x", "--url", f"http://127.0.0.1:{running.port}").out == told.out
+            assert run_command(capsys, "why", "x", "--url", f"http://127.0.0.1:{running.port}").out == seen.out
         with live(create_app(store)) as running:
             refused = run_command(capsys, "why", "x", "--url", f"http://127.0.0.1:{running.port}")
             assert refused.code == 3 and "start it with --ui" in refused.err

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core.ui.door import Door
+from resonate_core.ui.access import StoreAccess
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
 from resonate_core.ui.redaction import Redaction, Rules
@@ -275,11 +275,11 @@ def test_situations(
     store.clock.advance_to(START)
     make(store)
     before = store.digest()
-    told = rc.why(store, "x")
-    assert sentence in told.sentence and told.sentence.endswith("."), told
-    assert (None if told.next is None else told.next.at) == (None if next is None else START + next), told
-    assert told.stuck is stuck, told
-    assert [action[0] for _, action in told.advice if action is not None] == advised
+    seen = rc.why(store, "x")
+    assert sentence in seen.sentence and seen.sentence.endswith("."), seen
+    assert (None if seen.next is None else seen.next.at) == (None if next is None else START + next), seen
+    assert seen.stuck is stuck, seen
+    assert [action[0] for _, action in seen.advice if action is not None] == advised
     assert store.digest() == before
 
 
@@ -288,19 +288,19 @@ def test_what_is_foretold_happens(make: Callable[[Any], None]) -> None:
     """At the foretold instant, and not before, something changes about this id."""
     store = rc.Store(clock=rc.ManualClock(START))
     make(store)
-    told = rc.why(store, "x")
-    assert told.next is not None and told.next.at is not None
+    seen = rc.why(store, "x")
+    assert seen.next is not None and seen.next.at is not None
     if make is full or make is limited:
-        store.clock.advance_to(told.next.at)
+        store.clock.advance_to(seen.next.at)
         if make is full:
             assert store.jobs.get("first").state == "pending"
         assert store.jobs.claim("default", worker="carl", lease=1000) != []
         return
     if make is local:  # an internal promise times out by projection alone
-        store.clock.advance_to(told.next.at)
+        store.clock.advance_to(seen.next.at)
         assert store.promises.get("x").state == "rejected_timedout"
         return
-    before = {change.id for change in rc.diff(_at(store, told.next.at - 1), _at(store, told.next.at))}
+    before = {change.id for change in rc.diff(_at(store, seen.next.at - 1), _at(store, seen.next.at))}
     assert any(id == "x" or id.startswith(("execute of x", "x.")) for id in before), before
 
 
@@ -321,16 +321,16 @@ def test_the_advised_actions_can_be_done(make: Callable[[Any], None]) -> None:
         assert fork.apply({"kind": action[0], "head": head, "data": action[1]})["head"]["status"] == 200, action
 
 
-def door(store: Any, **options: Any) -> Door:
-    return Door(store, Principal("read", **options), Redaction(Rules(UiOptions())))
+def access(store: Any, **options: Any) -> StoreAccess:
+    return StoreAccess(store, Principal("read", **options), Redaction(Rules(UiOptions())))
 
 
 def test_a_chain_names_what_each_waits_for(store: Any) -> None:
     store.clock.advance_to(START)
     waits_for_a_chain(store)
-    told = rc.why(store, "x")
-    assert [id for id, _ in told.chain] == ["x.1", "x.1.1"] and "x.1.1: Promise x.1.1 waits until a client settles it" in str(told)
-    assert told.to_dict()["chain"][1]["id"] == "x.1.1" and "Next: it times out, at 1970-01-12T" in str(told)
+    seen = rc.why(store, "x")
+    assert [id for id, _ in seen.chain] == ["x.1", "x.1.1"] and "x.1.1: Promise x.1.1 waits until a client settles it" in str(seen)
+    assert seen.to_dict()["chain"][1]["id"] == "x.1.1" and "Next: it times out, at 1970-01-12T" in str(seen)
 
 
 def test_a_circle_is_named(store: Any) -> None:
@@ -352,10 +352,10 @@ def test_a_long_chain_is_cut() -> None:
 
 def test_nobody_listens(store: Any) -> None:
     undelivered(store)
-    assert explain(door(store), "x", lambda address: False).sentence.startswith(
+    assert explain(access(store), "x", lambda address: False).sentence.startswith(
         "Task x waits for a worker: no worker listens on poll://any@shop"
     )
-    assert explain(door(store), "x", lambda address: False).stuck and not explain(door(store), "x", lambda address: True).stuck
+    assert explain(access(store), "x", lambda address: False).stuck and not explain(access(store), "x", lambda address: True).stuck
 
 
 def test_overdue_steps_are_named(home: Any) -> None:
@@ -363,9 +363,9 @@ def test_overdue_steps_are_named(home: Any) -> None:
     with home.open(place, clock=rc.ManualClock(START)) as store:
         acquired(store)
     with home.open(place, clock=rc.ManualClock(START + 120_000)) as store:  # nobody has ticked it meanwhile
-        told = rc.why(store, "x")
-        assert told.next is not None and told.next.at == START + 60_000
-        assert told.next.what.endswith("this is overdue by 1m: no process ticks this store")
+        seen = rc.why(store, "x")
+        assert seen.next is not None and seen.next.at == START + 60_000
+        assert seen.next.what.endswith("this is overdue by 1m: no process ticks this store")
 
 
 def test_a_schedule_that_is_set_aside(store: Any) -> None:
@@ -375,11 +375,11 @@ def test_a_schedule_that_is_set_aside(store: Any) -> None:
     other = rc.Store(clock=rc.ManualClock(0))
     other.restore(snapshot, check=False)
     other.clock.advance_to(snapshot["schedules"][0]["nextRunAt"])
-    told = rc.why(other, "x")
-    assert told.state == "set aside" and told.stuck and "Nowhere/Land" in told.sentence, told
+    seen = rc.why(other, "x")
+    assert seen.state == "set aside" and seen.stuck and "Nowhere/Land" in seen.sentence, seen
 
 
 def test_what_is_not_visible_is_not_told(store: Any) -> None:
     waits_for_a_chain(store)
-    waits = explain(door(store, prefix="y"), "y")
+    waits = explain(access(store, prefix="y"), "y")
     assert waits.kind == "unknown"

@@ -308,17 +308,17 @@ def test_a_job_that_is_cancelled_meanwhile_leaves_the_others(worker: Worker, sto
 
 @BOTH
 def test_middleware_is_once_around_the_batch(worker: Worker, asynchronous):
-    told: list[Any] = []
+    shown: list[Any] = []
 
     @worker.around
     def watch(batch):
-        told.append((type(batch), batch.type, batch.payloads, current_batch() is batch))
+        shown.append((type(batch), batch.type, batch.payloads, current_batch() is batch))
         yield
-        told.append(batch.result)
+        shown.append(batch.result)
 
     handler(worker, asynchronous, lambda payloads, batch: [-n for n in payloads], group="g").enqueue_many(range(3))
     worker.run_until_idle()
-    assert told == [(BatchContext, "t", [0, 1, 2], True), [0, -1, -2]]
+    assert shown == [(BatchContext, "t", [0, 1, 2], True), [0, -1, -2]]
 
 
 @BOTH

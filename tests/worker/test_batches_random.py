@@ -50,9 +50,9 @@ def test_random_batches(seed: int) -> None:
         assert ids == sorted(ids, key=lambda id: (id != ids[0], id))  # the rest come after the first, by id
         sizes.append(len(batch))
         says = []
-        for job, told in zip(batch, scripts):
+        for job, seen in zip(batch, scripts):
             assert batches.setdefault(job.id, batch.id) == batch.id
-            says.append(told[attempts[job.id]])
+            says.append(seen[attempts[job.id]])
             attempts[job.id] += 1
         if len(set(says)) == 1 and isinstance(end_of(says[0]), BaseException):
             raise end_of(says[0])
@@ -70,12 +70,12 @@ def test_random_batches(seed: int) -> None:
             worker.run_until_idle(limit=chance.choice((None, 1, 4)))
     worker.run_until_idle(advance=True)
 
-    assert attempts == {id: len(told) for id, told in scripts.items()}
+    assert attempts == {id: len(seen) for id, seen in scripts.items()}
     skipped = "failed" if lifecycle == "horsies" else "archived"
     error = {"__type": "error", "name": "SkipRetry", "message": "no", "code": "SkipRetry"} if skipped == "failed" else None
     ends = {"ok": ("completed", "ok"), "none": ("completed", None), "skip": (skipped, error)}
-    for id, told in scripts.items():
+    for id, seen in scripts.items():
         job = store.jobs.get(id)
-        assert (job.state, job.result.json()) == ends[told[-1]]
+        assert (job.state, job.result.json()) == ends[seen[-1]]
     assert max(sizes) <= limits["size"] and sum(sizes) == sum(attempts.values())
     assert store.check() == []

@@ -360,7 +360,7 @@ def test_what_does_not_end_is_put_back_together(make_worker, live_store, asynchr
 
 @pytest.mark.parametrize("call", ["end_many", "complete_many"])
 def test_a_call_that_fails_is_made_again(live_store, call):
-    worker, door = shaky(live_store, rc.errors.StoreBusy("locked"), **{call: 2})
+    worker, connection = shaky(live_store, rc.errors.StoreBusy("locked"), **{call: 2})
 
     @worker.batch_task("t", max_retries=0)
     def body(payloads, batch: BatchContext):
@@ -370,7 +370,7 @@ def test_a_call_that_fails_is_made_again(live_store, call):
     good, bad = (body.enqueue_many(range(3), group=group) for group in ("good", "bad"))
     with worker:
         until(lambda: worker.counts.completed == worker.counts.failed == 3, worker.counts)
-    assert door.raised == [call] * 2
+    assert connection.raised == [call] * 2
     assert states(live_store, good) == ["completed"] * 3 and states(live_store, bad) == ["archived"] * 3
 
 

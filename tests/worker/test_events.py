@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).parent / "event_program.py"
 
 
 @pytest.fixture
-def told(worker: Worker) -> list[JobEvent]:
+def seen(worker: Worker) -> list[JobEvent]:
     """All events of the worker."""
     return listen(worker)
 
@@ -42,21 +42,21 @@ def fails() -> None:
     raise ConnectionError("no route")
 
 
-def test_a_failure_is_told_with_its_exception(worker: Worker, told: list[JobEvent]):
+def test_a_failure_is_told_with_its_exception(worker: Worker, seen: list[JobEvent]):
     worker.task("t", max_retries=1, retry_policy={"kind": "fixed", "intervals": [60_000]})(fails).enqueue(id="j")
     worker.run_until_idle(advance=True)
-    assert facts(told) == [("retry", "j", "error", 1, "retry"), ("failure", "j", "error", 2, "archived")]
-    assert [event.next_at for event in told] == [60_000, None]
-    for event in told:
+    assert facts(seen) == [("retry", "j", "error", 1, "retry"), ("failure", "j", "error", 2, "archived")]
+    assert [event.next_at for event in seen] == [60_000, None]
+    for event in seen:
         assert isinstance(event.exception, ConnectionError) and event.exception.__traceback__ is not None
         assert event.error is not None and event.error["code"] == "UnhandledError" and "Traceback" in event.error["data"]
         assert event.worker == "w1"
 
 
-def test_a_completion_is_told_also_of_a_job_that_is_deleted_at_once(worker: Worker, told: list[JobEvent], store: rc.Store):
+def test_a_completion_is_told_also_of_a_job_that_is_deleted_at_once(worker: Worker, seen: list[JobEvent], store: rc.Store):
     worker.task("t", retention=0)(lambda n: n + 1).using(id="j").delay(1)
     worker.run_until_idle()
-    assert facts(told) == [("complete", "j", "completed", 1, "running")] and told[0].result == 2
+    assert facts(seen) == [("complete", "j", "completed", 1, "running")] and seen[0].result == 2
     assert not store.jobs.search()
 
 
@@ -72,7 +72,7 @@ def test_archived_is_a_part_of_failure(worker: Worker):
     assert [event.job.id for event in archived] == ["a"] and [event.job.id for event in failed] == ["a", "b"]
 
 
-def test_what_is_no_failure_is_not_told(worker: Worker, told: list[JobEvent]):
+def test_what_is_no_failure_is_not_told(worker: Worker, seen: list[JobEvent]):
     snoozed = []
 
     def later() -> None:
@@ -82,10 +82,10 @@ def test_what_is_no_failure_is_not_told(worker: Worker, told: list[JobEvent]):
 
     worker.task("t")(later).enqueue(id="j")
     worker.run_until_idle(advance=True)
-    assert facts(told) == [("complete", "j", "completed", 2, "running")]
+    assert facts(seen) == [("complete", "j", "completed", 2, "running")]
 
 
-def test_what_middleware_never_sees(worker: Worker, store: rc.Store, clock: rc.ManualClock, told: list[JobEvent]):
+def test_what_middleware_never_sees(worker: Worker, store: rc.Store, clock: rc.ManualClock, seen: list[JobEvent]):
     """Each is ended by the store or before the handler is called."""
     worker.task("t")(lambda to, subject: None)
     store.jobs.enqueue("unknown", id="unknown", max_retries=0)
@@ -98,7 +98,7 @@ def test_what_middleware_never_sees(worker: Worker, store: rc.Store, clock: rc.M
     clock.advance(400)
     store.queues.resume("default")
     worker.run_until_idle()
-    assert sorted(facts(told)) == sorted(
+    assert sorted(facts(seen)) == sorted(
         [
             ("cancelled", "cancelled", "cancelled", None, "cancelled"),
             ("failure", "dies", "deadline", None, "failed"),
@@ -109,7 +109,7 @@ def test_what_middleware_never_sees(worker: Worker, store: rc.Store, clock: rc.M
     )
 
 
-def test_a_crash_of_another_worker_is_told_once(worker: Worker, store: rc.Store, clock: rc.ManualClock, told: list[JobEvent]):
+def test_a_crash_of_another_worker_is_told_once(worker: Worker, store: rc.Store, clock: rc.ManualClock, seen: list[JobEvent]):
     worker.task("t")(lambda: None)
     policy = {"kind": "fixed", "intervals": [60_000]}
     store.jobs.enqueue("t", id="retried", retry_policy=policy)
@@ -120,7 +120,7 @@ def test_a_crash_of_another_worker_is_told_once(worker: Worker, store: rc.Store,
     clock.advance(2000)
     for _ in range(3):
         worker.run_until_idle()
-    found = [(event.kind, event.job.id, event.reason, event.attempt, event.worker, event.next_at) for event in told]
+    found = [(event.kind, event.job.id, event.reason, event.attempt, event.worker, event.next_at) for event in seen]
     assert found[:4] == [
         ("retry", "slow", "timeout", 1, "other", 60_500),
         ("retry", "at-once", "crashed", 1, "other", None),
@@ -141,14 +141,14 @@ def test_what_happened_before_there_were_listeners_is_not_told(worker: Worker, s
     assert [event.job.id for event in events] == ["new"]
 
 
-def test_jobs_of_other_queues_are_not_told(worker: Worker, store: rc.Store, told: list[JobEvent]):
+def test_jobs_of_other_queues_are_not_told(worker: Worker, store: rc.Store, seen: list[JobEvent]):
     store.jobs.enqueue("t", id="j", queue="other")
     store.jobs.cancel("j")
     worker.run_until_idle()
-    assert told == []
+    assert seen == []
 
 
-def test_a_step_that_runs_late_is_told(store: rc.Store, clock: rc.ManualClock, worker: Worker, told: list[JobEvent]):
+def test_a_step_that_runs_late_is_told(store: rc.Store, clock: rc.ManualClock, worker: Worker, seen: list[JobEvent]):
     """It expires as of an instant before the last look."""
     store.jobs.enqueue("t", id="j", good_for=100, process_in=10)
     store.jobs.enqueue("t", id="other")
@@ -157,14 +157,14 @@ def test_a_step_that_runs_late_is_told(store: rc.Store, clock: rc.ManualClock, w
     worker.run_until_idle()
     clock.advance(5000)
     worker.run_until_idle()
-    assert facts(told) == [("cancelled", "other", "cancelled", None, "cancelled"), ("failure", "j", "expired", None, "expired")]
-    assert told[1].job.expired_at == 110
+    assert facts(seen) == [("cancelled", "other", "cancelled", None, "cancelled"), ("failure", "j", "expired", None, "expired")]
+    assert seen[1].job.expired_at == 110
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no such channel"), SystemExit("no such channel")], ids=["error", "exit"])
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_a_listener_that_raises_stops_nothing(
-    worker: Worker, told: list[JobEvent], caplog: pytest.LogCaptureFixture, kind: str, error: BaseException
+    worker: Worker, seen: list[JobEvent], caplog: pytest.LogCaptureFixture, kind: str, error: BaseException
 ):
     called: list[str] = []
 
@@ -235,10 +235,10 @@ def test_a_listener_that_hangs_holds_up_no_job(
 
 def test_a_running_worker_tells_beside_its_jobs(make_worker: Callable[..., Worker], live_store: rc.Store):
     worker = make_worker()
-    told: list[tuple[str, str, str]] = []
+    seen: list[tuple[str, str, str]] = []
 
     async def tell(event: JobEvent) -> None:
-        told.append((event.kind, event.reason, threading.current_thread().name))
+        seen.append((event.kind, event.reason, threading.current_thread().name))
 
     worker.on_retry(tell)
     worker.on_failure(tell)
@@ -247,22 +247,22 @@ def test_a_running_worker_tells_beside_its_jobs(make_worker: Callable[..., Worke
     live_store.jobs.claim("default", 2, worker="other", lease=1, start=2)
     worker.tasks["fails"].enqueue(id="later", max_retries=0)
     with worker:
-        until(lambda: len(told) == 3, told)
-    assert sorted(each[:2] for each in told) == [("failure", "crashed"), ("failure", "error"), ("retry", "crashed")]
-    assert {name.rsplit("-event")[0] for _, _, name in told} == {worker.name}
+        until(lambda: len(seen) == 3, seen)
+    assert sorted(each[:2] for each in seen) == [("failure", "crashed"), ("failure", "error"), ("retry", "crashed")]
+    assert {name.rsplit("-event")[0] for _, _, name in seen} == {worker.name}
 
 
 def test_a_worker_on_a_server_tells_how_its_own_attempts_ended(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.ERROR)
     with rc.Store() as store, serving(store) as live:
         worker = Worker(f"http://127.0.0.1:{live.port}", poll_interval=20)
-        told = listen(worker)
+        seen = listen(worker)
         worker.task("fails", max_retries=0)(fails).enqueue(id="a")
         worker.task("double")(lambda n: 2 * n).using(id="b", retention=0).delay(4)
         with worker:
-            until(lambda: len(told) == 2, told)
+            until(lambda: len(seen) == 2, seen)
         worker.close()
-        assert sorted(facts(told)) == [("complete", "b", "completed", 1, "running"), ("failure", "a", "error", 1, "archived")]
+        assert sorted(facts(seen)) == [("complete", "b", "completed", 1, "running"), ("failure", "a", "error", 1, "archived")]
 
 
 @pytest.fixture

@@ -14,21 +14,21 @@ trace_id: contextvars.ContextVar[str] = contextvars.ContextVar("trace_id", defau
 
 
 def test_before_and_after_in_order(worker: Worker):
-    told = []
+    shown = []
 
     def named(name):
         def middleware(job):
-            told.append(f"{name} before {job.type}")
+            shown.append(f"{name} before {job.type}")
             yield
-            told.append(f"{name} after {job.result}")
+            shown.append(f"{name} after {job.result}")
 
         return middleware
 
     worker.around(named("outer"))
     worker.around(named("inner"))
-    worker.task("t")(lambda n: told.append("body") or n * 2).enqueue(4)
+    worker.task("t")(lambda n: shown.append("body") or n * 2).enqueue(4)
     worker.run_until_idle()
-    assert told == ["outer before t", "inner before t", "body", "inner after 8", "outer after 8"]
+    assert shown == ["outer before t", "inner before t", "body", "inner after 8", "outer after 8"]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

@@ -15,20 +15,20 @@ from resonate_core.worker import JobContext
 
 def test_what_runs_may_end(make_worker, live_store):
     worker = make_worker(concurrency=2)
-    began, told = threading.Semaphore(0), []
+    began, seen = threading.Semaphore(0), []
 
     @worker.task("t")
     def body(job: JobContext):
         began.release()
         until(lambda: job.stopping)
-        told.append(job.cancelled)
+        seen.append(job.cancelled)
         return "ended"
 
     jobs = body.enqueue_many([None] * 5)
     with worker:
         for _ in range(2):
             assert began.acquire(timeout=60)
-    assert told == [False, False]
+    assert seen == [False, False]
     assert [live_store.jobs.get(job.id).state for job in jobs] == ["completed"] * 2 + ["pending"] * 3
 
 

@@ -31,13 +31,13 @@ class Runner(Protocol):
     """Runs calls."""
 
     def run(self, call: Call[T]) -> T:
-        """One request."""
+        """Run one call."""
 
     def together(self, calls: Together[T]) -> T:
-        """Several in one transaction."""
+        """Run several calls in one transaction."""
 
     def repeated(self, calls: Repeated) -> int:
-        """One again and again, as long as there is more; return the sum of what they counted."""
+        """Repeat a call as long as there is more; return the sum of what the calls counted."""
         total, more = 0, True
         while more:
             count, more = self.run(calls.make())
@@ -45,20 +45,20 @@ class Runner(Protocol):
         return total
 
     def in_parts(self, calls: Together[T]) -> T:
-        """Several in requests of a limited size."""
+        """Run several calls, in requests of a limited size."""
 
 
 class AsyncRunner(Protocol):
     """Runs calls for asyncio."""
 
     def run(self, call: Call[T]) -> Awaitable[T]:
-        """One request."""
+        """Run one call."""
 
     async def together(self, calls: Together[T]) -> T:
-        """Several in one transaction."""
+        """Run several calls in one transaction."""
 
     async def repeated(self, calls: Repeated) -> int:
-        """One again and again, as long as there is more; return the sum of what they counted."""
+        """Repeat a call as long as there is more; return the sum of what the calls counted."""
         total, more = 0, True
         while more:
             count, more = await self.run(calls.make())
@@ -66,7 +66,7 @@ class AsyncRunner(Protocol):
         return total
 
     async def in_parts(self, calls: Together[T]) -> T:
-        """Several in requests of a limited size."""
+        """Run several calls, in requests of a limited size."""
 
 
 class SyncFace:

@@ -73,7 +73,7 @@ class QueueFrame:
 
 @dataclass(frozen=True)
 class Frame:
-    """All of it at one instant.
+    """What the dash shows at one instant.
 
     Attributes:
         at: The instant, in Unix ms.
@@ -250,7 +250,7 @@ class Reader:
 
 
 def _latest(jobs: Any) -> list[dict[str, Any]]:
-    """Those that failed last; a job that was archived by hand has not failed."""
+    """The jobs that failed last; a job that was archived by hand has not failed."""
     failed = [(at, job) for job in jobs for at in [failed_at(job)] if at is not None]
     failed.sort(key=lambda one: (-one[0], one[1]["id"]))
     return [job for _, job in failed[:_KEPT]]

@@ -30,7 +30,7 @@ YES = Annotated[bool, typer.Option("--yes", "-y", help="with --all: do not ask f
 
 @dataclass(frozen=True)
 class Action:
-    """One of them.
+    """A command that changes jobs.
 
     Attributes:
         word: Its name.
@@ -48,12 +48,12 @@ class Action:
 
     @property
     def kind(self) -> str:
-        """The request."""
+        """The kind of its request."""
         return f"job.{self.word}"
 
     @property
     def choice(self) -> str:
-        """Its states as a sentence has them."""
+        """Its states as text, the last after "or"."""
         return f"{', '.join(self.states[:-1])} or {self.states[-1]}"
 
 

@@ -58,7 +58,7 @@ class Happening:
         return (self.job["id"], self.job["sentAt"], self.at, self.event, self.attempt)
 
     def row(self) -> list[Any]:
-        """Its cells."""
+        """The cells of its line."""
         return [self.at, self.job["id"], self.job["queue"], self.job["type"], self.event, self.attempt, self.worker, self.error]
 
 
@@ -99,7 +99,7 @@ class Tail:
     def __init__(self, target: Target, filters: dict[str, Any], since: int) -> None:
         self._target, self._filters, self._since = target, filters, since
         self._live: dict[str, dict[str, Any]] = {}
-        self._told: dict[tuple[Any, ...], None] = {}
+        self._listed: dict[tuple[Any, ...], None] = {}
         self._looked_at = since
         self.is_partial = False
 
@@ -123,18 +123,18 @@ class Tail:
         jobs = newest(self._target, Wanted(self._filters, limit=max(count, 1))).jobs
         all_of_them = sorted((one for job in reversed(jobs) for one in happenings(job)), key=lambda one: one.at)
         for one in all_of_them:
-            self._told[one.key] = None
+            self._listed[one.key] = None
         return all_of_them[len(all_of_them) - min(count, len(all_of_them)) :]
 
     def _new(self, jobs: Iterable[dict[str, Any]]) -> list[Happening]:
         new = {}
         for job in jobs:
             for one in happenings(job):
-                if one.at >= self._since and one.key not in self._told:
+                if one.at >= self._since and one.key not in self._listed:
                     new[one.key] = one
-        self._told.update(dict.fromkeys(new))
-        for key in list(self._told)[: max(len(self._told) - 100_000, 0)]:
-            del self._told[key]
+        self._listed.update(dict.fromkeys(new))
+        for key in list(self._listed)[: max(len(self._listed) - 100_000, 0)]:
+            del self._listed[key]
         return sorted(new.values(), key=lambda one: one.at)
 
     def _get(self, ids: list[str]) -> list[dict[str, Any] | None]:

@@ -24,32 +24,32 @@ def why(session: Session, id: ID) -> None:
     """
     target = session.target
     if isinstance(target, FileTarget):
-        told = rc.why(target.store, id).to_dict()
+        found = rc.why(target.store, id).to_dict()
     else:
         assert isinstance(target, UrlTarget)
-        told = _asked(target, id)
+        found = _asked(target, id)
     if session.out.as_json:
-        session.out.json(told)
+        session.out.json(found)
     else:
-        print(clean(told["sentence"]))
-        for link in told["chain"]:
+        print(clean(found["sentence"]))
+        for link in found["chain"]:
             print(clean(f"  {link['id']}: {link['sentence']}"))
-        print(clean(f"Next: {_following(told)}."))
-        for advice in told["advice"]:
+        print(clean(f"Next: {_following(found)}."))
+        for advice in found["advice"]:
             print(clean(f"You can: {advice['text']}."))
-    if told["kind"] == "unknown":
-        raise Failure(told["sentence"], Exit.NOT_FOUND, 404)
+    if found["kind"] == "unknown":
+        raise Failure(found["sentence"], Exit.NOT_FOUND, 404)
 
 
-def _following(told: dict[str, Any]) -> str:
-    if told["next"] is None:
+def _following(found: dict[str, Any]) -> str:
+    if found["next"] is None:
         return "nothing happens by itself"
-    what, at = told["next"]["what"], told["next"]["at"]
-    return str(what) if at is None else f"{what}, at {when(at, told['now'])}"
+    what, at = found["next"]["what"], found["next"]["at"]
+    return str(what) if at is None else f"{what}, at {when(at, found['now'])}"
 
 
 def _asked(target: UrlTarget, id: str) -> dict[str, Any]:
-    """Ask the dashboard of a server: it knows who awaits a promise, which the protocol does not tell."""
+    """Ask the dashboard of a server: it knows who awaits a promise, which no request of the protocol shows."""
     try:
         import httpx
     except ModuleNotFoundError as error:
@@ -62,7 +62,7 @@ def _asked(target: UrlTarget, id: str) -> dict[str, Any]:
         raise Failure(f"{target.name} cannot be reached: {error}", Exit.UNREACHABLE) from error
     if answer.status_code == 404 or "content-security-policy" not in answer.headers:
         raise Failure(f"{target.name} has no dashboard: start it with --ui", Exit.UNREACHABLE, answer.status_code)
-    told: dict[str, Any] = json.loads(answer.text)
+    found: dict[str, Any] = json.loads(answer.text)
     if answer.status_code != 200:
-        raise Failure(told.get("error", answer.text), code_of(answer.status_code), answer.status_code)
-    return told
+        raise Failure(found.get("error", answer.text), code_of(answer.status_code), answer.status_code)
+    return found

@@ -45,7 +45,7 @@ class Holder:
     ids: list[str] = field(default_factory=list)
 
     def add(self, id: str, *, is_job: bool, since: int | None, until: int | None, heartbeat_at: int | None) -> None:
-        """It holds this, too."""
+        """Add what the worker holds."""
         self.ids.append(id)
         self.jobs += is_job
         self.tasks += not is_job
@@ -58,7 +58,7 @@ class Holder:
         return "" if self.until is None else "late" if self.until <= at else "fresh"
 
     def document(self, at: int) -> dict[str, Any]:
-        """It as JSON has it."""
+        """Its members in JSON."""
         return {
             "worker": self.name,
             "jobs": self.jobs,
@@ -90,8 +90,8 @@ def holders(target: Target) -> list[Holder]:
         for lease in target.store.views.leases(10_000)["items"]:
             holder = found.setdefault(lease["pid"], Holder(lease["pid"]))
             since = lease.get("startedAt", lease["heartbeatAt"])
-            told = {"since": since, "until": lease["expiresAt"], "heartbeat_at": lease["heartbeatAt"]}
-            holder.add(lease["id"], is_job=lease["kind"] == "job", **told)
+            times = {"since": since, "until": lease["expiresAt"], "heartbeat_at": lease["heartbeatAt"]}
+            holder.add(lease["id"], is_job=lease["kind"] == "job", **times)
         return sorted(found.values(), key=lambda holder: holder.name)
     for state in _HELD:
         for job in target.pages("job.search", "jobs", {"state": state, "limit": 1000}):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .compare import plain_reply
-from .exchange import Door
+from .exchange import JudgedServer
 from .findings import Finding, Verdict
 from .linearizable import Asked, explanation, id_of
 from .player import Player
@@ -27,9 +27,9 @@ _INSTANTS = ("createdAt", "settledAt")
 
 @dataclass
 class _Connection:
-    """One of the clients: its requests come from the seed, and from nothing that it sees."""
+    """One of the clients. The seed alone determines its requests, whatever the answers are."""
 
-    door: Door
+    server: JudgedServer
     dialect: str
     name: str
     seed: str
@@ -73,7 +73,7 @@ class _Connection:
         """Send all requests, one after the other."""
         history = []
         for one in self.requests():
-            answer = self.door.ask(one)
+            answer = self.server.ask(one)
             begin, end = (round(at * 1_000_000) for at in (answer.begin, answer.end))
             body = answer.body if isinstance(answer.body, dict) else {"kind": "", "head": {}, "data": answer.text}
             history.append(Asked(begin, end, one, body))
@@ -100,7 +100,7 @@ def judge(player: Player, dialects: tuple[str, ...], seed: int, connections: int
     ids = begin.id("")
     made = [
         _Connection(
-            player.door.another(),
+            player.server.another(),
             dialects[number % len(dialects)],
             f"c{number}",
             f"{seed}.{number}",
@@ -117,7 +117,7 @@ def judge(player: Player, dialects: tuple[str, ...], seed: int, connections: int
             histories = list(pool.map(_Connection.run, made))
     finally:
         for one in made:
-            one.door.close()
+            one.server.close()
             for asked in one.requests():
                 player.leftovers.note(id_of(asked))
         player.leftovers.take(begin.twin)

@@ -13,7 +13,7 @@ from .._server_client import NoBatch, ServerClient
 from .._stopwatch import doubled, seconds
 from ..errors import ResonateError, Unreachable
 
-__all__ = ["Answer", "Door", "local_ms"]
+__all__ = ["Answer", "JudgedServer", "local_ms"]
 
 _BUSY = 429
 _PAUSE, _LONGEST_PAUSE, _ATTEMPTS = 0.05, 2.0, 12
@@ -47,12 +47,12 @@ class Answer:
     text: str
 
 
-class Door(ServerClient):
+class JudgedServer(ServerClient):
     """Connections to the server that is judged."""
 
-    def another(self) -> Door:
+    def another(self) -> JudgedServer:
         """Connections of their own to the same server."""
-        return Door(self.url, self.token, self.timeout)
+        return JudgedServer(self.url, self.token, self.timeout)
 
     def ask(self, request: dict[str, Any]) -> Answer:
         """Send an envelope; a server that is busy (429) gets it again, for it has not run.

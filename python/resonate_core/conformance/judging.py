@@ -10,7 +10,7 @@ from .._server_client import NoEnvelope
 from .._stopwatch import seconds
 from ..errors import ResonateError
 from . import concurrent, programs
-from .exchange import Door
+from .exchange import JudgedServer
 from .findings import NotJudged, Verdict
 from .instants import ServerTime
 from .plan import Plan
@@ -44,41 +44,41 @@ def judge(url: str, plan: Plan, token: str | None = None, timeout: float = 30, p
         Invalid: The URL or the token is none.
     """
     began = seconds()
-    door = Door(url, token, timeout)
-    player = Player(door, ServerTime(), plan.rules, plan.prefix, plan.patience)
+    server = JudgedServer(url, token, timeout)
+    player = Player(server, ServerTime(), plan.rules, plan.prefix, plan.patience)
     try:
-        spoken = tuple(dialect for dialect in plan.dialects if _speaks(door, dialect, plan.prefix))
+        spoken = tuple(dialect for dialect in plan.dialects if _speaks(server, dialect, plan.prefix))
         if not spoken:
-            raise NoEnvelope(f"{door.name} speaks none of {', '.join(plan.dialects)}")
+            raise NoEnvelope(f"{server.name} speaks none of {', '.join(plan.dialects)}")
         for dialect in set(plan.dialects) - set(spoken):
             player.tally(dialect).leave("every rule", "the server does not speak this dialect")
         try:
             _judge(player, plan, spoken, progress)
         finally:
             progress("cleaning up")
-            player.leftovers.remove(door, spoken[0], MARK, player.mark)
+            player.leftovers.remove(server, spoken[0], MARK, player.mark)
     finally:
-        door.close()
+        server.close()
     return Report(
-        door.name, plan, tuple(player.findings), {name: player.tallies[name] for name in plan.dialects if name in player.tallies},
+        server.name, plan, tuple(player.findings), {name: player.tallies[name] for name in plan.dialects if name in player.tallies},
         tuple(player.leftovers.kept), next(player.corr_ids) - 1, seconds() - began,
     )  # fmt: skip
 
 
-def _speaks(door: Door, dialect: str, prefix: str) -> bool:
+def _speaks(server: JudgedServer, dialect: str, prefix: str) -> bool:
     """Whether the server speaks a dialect.
 
     Raises:
         NoEnvelope: It does not speak the protocol.
         ResonateError: With 401 or 403: the token.
     """
-    answer = door.ask(request("promise.get", {"id": f"{prefix}probe"}, dialect))
-    told = f"it answered {answer.http_status}: {answer.text[:200]}"
+    answer = server.ask(request("promise.get", {"id": f"{prefix}probe"}, dialect))
+    said = f"it answered {answer.http_status}: {answer.text[:200]}"
     if answer.http_status in (401, 403):
-        raise ResonateError(f"{door.name} does not permit this: {told}", answer.http_status)
+        raise ResonateError(f"{server.name} does not permit this: {said}", answer.http_status)
     body = answer.body
     if not isinstance(body, dict) or not isinstance(body.get("head"), dict):
-        raise NoEnvelope(f"{door.name} does not speak the protocol: {told}", answer.http_status)
+        raise NoEnvelope(f"{server.name} does not speak the protocol: {said}", answer.http_status)
     return body["head"].get("status") in (200, 404) and body["head"].get("version") == dialect
 
 
@@ -89,7 +89,7 @@ def _judge(player: Player, plan: Plan, spoken: tuple[str, ...], progress: Callab
         player.findings.append(verdict.finding)
         return
     except NotJudged as refused:
-        raise ResonateError(f"{player.door.name} does not permit the prefix {plan.prefix!r}: {refused}", 403) from refused
+        raise ResonateError(f"{player.server.name} does not permit the prefix {plan.prefix!r}: {refused}", 403) from refused
     if plan.debug and player.clock.fixed is not None:
         player.moves_clock = True
     for dialect in spoken:
@@ -110,7 +110,7 @@ def _judge(player: Player, plan: Plan, spoken: tuple[str, ...], progress: Callab
 
 def _has_jobs(player: Player, dialect: str) -> bool:
     """Whether the server has jobs, which are no part of the protocol."""
-    answer = player.door.ask(request("job.get", {"id": f"{player.prefix}probe"}, dialect))
+    answer = player.server.ask(request("job.get", {"id": f"{player.prefix}probe"}, dialect))
     if answer.http_status == 404:
         return True
     player.tally(dialect).leave("JOBS", f"the server has no jobs: it answered {answer.http_status} to job.get")

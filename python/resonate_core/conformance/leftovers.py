@@ -7,7 +7,7 @@ from typing import Any
 
 from .._server_client import NoEnvelope
 from ..errors import ResonateError
-from .exchange import Door
+from .exchange import JudgedServer
 from .requests import V26, request
 from .twin import Twin
 
@@ -64,11 +64,11 @@ class Leftovers:
         self.made += id not in self.promises
         self.promises.add(id)
 
-    def remove(self, door: Door, version: str, tag: str, mark: str) -> None:
+    def remove(self, server: JudgedServer, version: str, tag: str, mark: str) -> None:
         """Settle and delete everything, then look for more with the mark of the judge.
 
         Args:
-            door: The server.
+            server: The server.
             version: A dialect that it speaks.
             tag: The tag that everything has.
             mark: Its text.
@@ -76,35 +76,35 @@ class Leftovers:
         Raises:
             Unreachable: The server does not answer any more.
         """
-        door.ask_all([request("schedule.delete", {"id": id}, version) for id in sorted(self.schedules)])
-        door.ask_all([request("job.cancel", {"id": id}, version) for id in sorted(self.jobs)])
-        door.ask_all([_cancel(id, version) for id in sorted(self.promises)])
-        self._search(door, version, tag, mark)
-        self._receive(door, mark)
-        jobs = door.ask_all([request("job.delete", {"id": id}, version) for id in sorted(self.jobs)])
+        server.ask_all([request("schedule.delete", {"id": id}, version) for id in sorted(self.schedules)])
+        server.ask_all([request("job.cancel", {"id": id}, version) for id in sorted(self.jobs)])
+        server.ask_all([_cancel(id, version) for id in sorted(self.promises)])
+        self._search(server, version, tag, mark)
+        self._receive(server, mark)
+        jobs = server.ask_all([request("job.delete", {"id": id}, version) for id in sorted(self.jobs)])
         if self.made > jobs:
             self.kept.append(f"{self.made - jobs} settled promises: the protocol cannot delete them")
         if self.queues:
             self.kept.append(f"{len(self.queues)} queues: the protocol cannot delete them")
         self.promises, self.schedules, self.jobs = set(), set(), set()
 
-    def _search(self, door: Door, version: str, tag: str, mark: str) -> None:
+    def _search(self, server: JudgedServer, version: str, tag: str, mark: str) -> None:
         """Settle what is pending and has the mark, such as the occurrences of schedules."""
         if version != V26:
             return
         for _ in range(_MOST_PAGES):
-            answer = door.ask(request("promise.search", {"state": "pending", "tags": {tag: mark}, "limit": 100}, version))
+            answer = server.ask(request("promise.search", {"state": "pending", "tags": {tag: mark}, "limit": 100}, version))
             found = answer.body["data"].get("promises", []) if answer.http_status == 200 else []
-            if not found or not door.ask_all([_cancel(one["id"], version) for one in found]):
+            if not found or not server.ask_all([_cancel(one["id"], version) for one in found]):
                 return
             self.made += sum(1 for one in found if one["id"] not in self.promises)
 
-    def _receive(self, door: Door, mark: str) -> None:
+    def _receive(self, server: JudgedServer, mark: str) -> None:
         """Receive the messages for the listener of the prefix, so that none stays in the outbox."""
         if not self.listens:
             return
         try:
-            while door.events(f"poll/{mark}/c1", _SILENCE):
+            while server.events(f"poll/{mark}/c1", _SILENCE):
                 pass
         except (ResonateError, NoEnvelope) as error:
             self.kept.append(f"undelivered messages to poll://…@{mark}: {error}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import ResonateError
-from .exchange import Door, local_ms
+from .exchange import JudgedServer, local_ms
 from .findings import Finding, NotJudged, Tally, Verdict
 from .instants import ServerTime
 from .job_requests import JobRequests
@@ -130,7 +130,7 @@ class Player:
     """Plays scenes on a server and keeps what was found.
 
     Attributes:
-        door: The connections to the server.
+        server: The connections to the server.
         clock: The server's time.
         rules: The rule set.
         prefix: The beginning of all ids.
@@ -141,8 +141,8 @@ class Player:
         tallies: The numbers of scenes, by dialect.
     """
 
-    def __init__(self, door: Door, clock: ServerTime, rules: str, prefix: str, patience: int) -> None:
-        self.door, self.clock, self.rules, self.prefix, self.patience = door, clock, rules, prefix, patience
+    def __init__(self, server: JudgedServer, clock: ServerTime, rules: str, prefix: str, patience: int) -> None:
+        self.server, self.clock, self.rules, self.prefix, self.patience = server, clock, rules, prefix, patience
         self.moves_clock = False
         self.leftovers = Leftovers()
         self.findings: list[Finding] = []
@@ -163,7 +163,7 @@ class Player:
 
     def client(self, dialect: str, name: str) -> SceneClient:
         """A client for one scene, under ids that no other scene has."""
-        twin = Twin(self.door, self.clock, self.rules, name, max(self.patience, _STEP_PATIENCE))
+        twin = Twin(self.server, self.clock, self.rules, name, max(self.patience, _STEP_PATIENCE))
         return SceneClient(twin, dialect, self.prefix, str(next(self._numbers)), self.mark, self.corr_ids)
 
     def play_all(self, scenes: Iterable[Scene], connections: int) -> None:
@@ -183,11 +183,11 @@ class Player:
                 list(pool.map(lambda player: player.play(shared), players))
         finally:
             for player in players:
-                player.door.close()
+                player.server.close()
                 self._take(player)
 
     def _another(self) -> Player:
-        made = Player(self.door.another(), self.clock, self.rules, self.prefix, self.patience)
+        made = Player(self.server.another(), self.clock, self.rules, self.prefix, self.patience)
         made.corr_ids, made._numbers = self.corr_ids, self._numbers
         return made
 
@@ -260,10 +260,10 @@ class Player:
 
     def _move(self, instant: int) -> None:
         """Move the manual clock of the server."""
-        answer = self.door.ask(request("debug.tick", {"time": instant}, corr=f"c{next(self.corr_ids)}"))
+        answer = self.server.ask(request("debug.tick", {"time": instant}, corr=f"c{next(self.corr_ids)}"))
         if answer.http_status != 200:
             raise ResonateError(
-                f"{self.door.name} answered {answer.http_status} to debug.tick: {answer.text[:200]}", answer.http_status
+                f"{self.server.name} answered {answer.http_status} to debug.tick: {answer.text[:200]}", answer.http_status
             )
         self.clock.fixed = instant
 

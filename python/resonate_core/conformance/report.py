@@ -72,7 +72,7 @@ class Report:
                 lines.append(f"{dialect}: {_number(len(tally.judged), 'rule')} judged by {sum(tally.judged.values())} scenes")
             lines += [f"{dialect}: {line}" for line in _not_judged(tally)]
         for number, (rule, found) in enumerate(self.broken.items(), 1):
-            lines += ["", *_told(number, rule, found)]
+            lines += ["", *_section(number, rule, found)]
         lines += ["", *(f"left on the server: {one}" for one in self.kept), self.summary]
         return "\n".join(lines) + "\n"
 
@@ -147,7 +147,7 @@ def _not_judged(tally: Tally) -> list[str]:
     ]
 
 
-def _told(number: int, rule: str, found: list[Finding]) -> list[str]:
+def _section(number: int, rule: str, found: list[Finding]) -> list[str]:
     return [f"finding {number}: {rule}", f"  {_headline(found)}", *(f"  {line}" for line in _facts(found[0]))]
 
 

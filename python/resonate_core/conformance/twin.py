@@ -12,7 +12,7 @@ from typing import Any
 
 from .._json_differences import differences
 from .compare import plain_reply
-from .exchange import Answer, Door, local_ms
+from .exchange import Answer, JudgedServer, local_ms
 from .findings import Finding, NotJudged, Verdict
 from .instants import ServerTime
 from .reference import Model
@@ -40,15 +40,15 @@ class Twin:
     """The server and a model that get the same requests.
 
     Args:
-        door: The connections to the server.
+        server: The connections to the server.
         clock: Its time.
         rules: The rule set of the model.
         scene: The name of what is played, for findings.
         patience: How long the server may take for an internal step that is due, in ms.
     """
 
-    def __init__(self, door: Door, clock: ServerTime, rules: str, scene: str, patience: int) -> None:
-        self.door, self.clock = door, clock
+    def __init__(self, server: JudgedServer, clock: ServerTime, rules: str, scene: str, patience: int) -> None:
+        self.server, self.clock = server, clock
         self.rules, self.scene, self.patience = rules, scene, patience
         low = clock.now()[0] if clock.known else 0
         self.model = Model(rules=rules, start=max(low, 0), debug=clock.fixed is not None)
@@ -68,7 +68,7 @@ class Twin:
             NotJudged: A limit of the server, or the token, refused the request.
             Unreachable: There is no answer.
         """
-        answer = self.door.ask(request)
+        answer = self.server.ask(request)
         self._check_form(answer)
         if not self._in_step(answer):
             answer = self._again(answer)
@@ -95,7 +95,7 @@ class Twin:
         end = local_ms() + self.patience
         while waits and local_ms() < end:
             time.sleep(_PAUSE)
-            answer = self.door.ask(answer.request)
+            answer = self.server.ask(answer.request)
             self._check_form(answer)
             if self._in_step(answer):
                 return answer

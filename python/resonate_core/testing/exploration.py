@@ -251,20 +251,20 @@ def _shortest(
     shrinker = Shrinker(tried, attempt, runs=0 if isinstance(error, ChoiceLimit) else shrink, seconds=seconds)
     best = shrinker.shrink()
 
-    told = Choices.from_tape([choice.value for choice in best.drawn], limit=plan.limit, telling=True)
-    cause = failure_of(run, told)
+    replayed = Choices.from_tape([choice.value for choice in best.drawn], limit=plan.limit, telling=True)
+    cause = failure_of(run, replayed)
     if cause is None or kind_of(cause) != kind:
-        require_equal(best.drawn, told.drawn, (), (), error, cause)
+        require_equal(best.drawn, replayed.drawn, (), (), error, cause)
     assert cause is not None
     failure = Failure(
         scenario=report.scenario,
         seed=plan.seed,
         run=number,
-        token=encode(report.scenario, told.tape),
-        story=story_of(told, cause),
+        token=encode(report.scenario, replayed.tape),
+        story=story_of(replayed, cause),
         cause=cause,
         found=len(first.tape),
-        choices=len(told.tape),
+        choices=len(replayed.tape),
         shrink_runs=shrinker.runs,
         stopped=shrinker.stopped if shrinker.runs else "",
         report=report,

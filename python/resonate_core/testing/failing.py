@@ -58,9 +58,9 @@ def story_of(trace: str) -> list[str]:
           5000  job mail-1 expires
     """
     lines = [json.loads(line) for line in trace.splitlines()]
-    told = [(line["now"], text) for line in lines if (text := sentence(line)) is not None]
-    width = max([6, *(len(str(at)) for at, _ in told)])
-    return [f"{at:>{width}}  {text}" for at, text in told]
+    sentences = [(line["now"], text) for line in lines if (text := sentence(line)) is not None]
+    width = max([6, *(len(str(at)) for at, _ in sentences)])
+    return [f"{at:>{width}}  {text}" for at, text in sentences]
 
 
 def describe(item: pytest.Item, report: pytest.TestReport, raised: pytest.ExceptionInfo[BaseException] | None) -> None:

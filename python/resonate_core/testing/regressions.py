@@ -47,7 +47,7 @@ def text_of(source: Source, scenario: str, token: str, story: Sequence[str]) -> 
         token: The token of the run.
         story: The story of the run.
     """
-    told = "\n".join(f"    {line}".rstrip() for line in story).replace("\\", "\\\\").replace('"""', "'''")
+    notes = "\n".join(f"    {line}".rstrip() for line in story).replace("\\", "\\\\").replace('"""', "'''")
     pieces = "\n".join(f'    "{token[at : at + 100]}"' for at in range(0, len(token), 100))
     function = source.function
     if source.fixtures is None:
@@ -63,7 +63,7 @@ def text_of(source: Source, scenario: str, token: str, story: Sequence[str]) -> 
 
 The story at that time::
 
-{told or "    (no notes)"}
+{notes or "    (no notes)"}
 """
 
 {imports}

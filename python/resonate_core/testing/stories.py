@@ -44,9 +44,9 @@ class StoryWriter:
         """Take lines of the recording."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
-            told = sentence(json.loads(line))
-            if told is not None:
-                self._note(told)
+            note = sentence(json.loads(line))
+            if note is not None:
+                self._note(note)
         return len(text)
 
 
@@ -82,10 +82,10 @@ def sentence(line: dict[str, Any]) -> str | None:
     if kind == "job.claim":
         jobs = data["jobs"]
         return f"job.claim {', '.join(_versioned(job) for job in jobs)}" if jobs else None
-    told = [
+    shown = [
         _versioned(data[noun]) for noun in ("job", "task", "promise") if isinstance(data, dict) and isinstance(data.get(noun), dict)
     ]
-    return f"{kind} {told[0] if told else subject}".rstrip()
+    return f"{kind} {shown[0] if shown else subject}".rstrip()
 
 
 def _versioned(record: dict[str, Any]) -> str:

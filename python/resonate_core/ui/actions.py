@@ -9,7 +9,7 @@ from typing import Any
 
 from .._payloads import decoded
 from . import records
-from .door import Door, Refused
+from .access import Refused, StoreAccess
 from .jobs import RERUN_OF
 from .payloads import encoded
 from .redaction import REDACTED
@@ -41,7 +41,7 @@ _LINEAGE = ("resonate:origin", "resonate:branch", "resonate:parent", "resonate:p
 _LAST = 2**63 - 1
 
 
-def requests_of(door: Door, kind: str, data: Mapping[str, Any]) -> list[Request]:
+def requests_of(access: StoreAccess, kind: str, data: Mapping[str, Any]) -> list[Request]:
     """Return the requests of an action.
 
     Raises:
@@ -52,9 +52,9 @@ def requests_of(door: Door, kind: str, data: Mapping[str, Any]) -> list[Request]
     if kind == "bulk":
         return _bulk(data)
     if kind == "job.rerun":
-        return [("job.enqueue", _rerun(door, data))]
+        return [("job.enqueue", _rerun(access, data))]
     if kind == "schedule.run":
-        return [_occurrence(door, _id(data))]
+        return [_occurrence(access, _id(data))]
     return [(kind, _wire(data))]
 
 
@@ -86,9 +86,9 @@ def _bulk(data: Mapping[str, Any]) -> list[Request]:
     return [(kind, {"id": id}) for id in dict.fromkeys(ids)]
 
 
-def _rerun(door: Door, data: Mapping[str, Any]) -> dict[str, Any]:
+def _rerun(access: StoreAccess, data: Mapping[str, Any]) -> dict[str, Any]:
     id = _id(data)
-    job = door.find("job", id)
+    job = access.find("job", id)
     if job is None:
         raise Refused(404, f"job {id!r} does not exist")
     made = {name: job[name] for name in _COPIED if name in job}
@@ -134,15 +134,15 @@ def _has_placeholder(value: Any) -> bool:
     return bool(value == REDACTED)
 
 
-def _occurrence(door: Door, id: str) -> Request:
+def _occurrence(access: StoreAccess, id: str) -> Request:
     """An occurrence of a schedule at this instant, as its step creates it (PROTOCOL 4)."""
-    schedule = door.find("schedule", id)
+    schedule = access.find("schedule", id)
     if schedule is None:
         raise Refused(404, f"schedule {id!r} does not exist")
-    now = door.store.now
+    now = access.store.now
     made = schedule["promiseId"].replace("{{.id}}", id).replace("{{.timestamp}}", str(now))
     tags = dict(schedule["promiseTags"])
-    if door.store.rules == "compatible":
+    if access.store.rules == "compatible":
         tags = {**dict.fromkeys(_LINEAGE, made), **tags, "resonate:schedule": id}
     deadline = min(now + schedule["promiseTimeout"], _LAST)
     if "job" in schedule:
@@ -165,12 +165,12 @@ def results_of(requests: Sequence[Request], answers: Sequence[tuple[int, Any]]) 
     return results
 
 
-def answered(door: Door, data: Any) -> Any:
+def answered(access: StoreAccess, data: Any) -> Any:
     """Return the data of a reply with its records as the views show them."""
     if not isinstance(data, Mapping):
         return data
     made = dict(data)
     for name, show in (("job", records.job), ("promise", records.promise), ("schedule", records.schedule)):
         if isinstance(made.get(name), Mapping):
-            made[name] = show(door, made[name])
+            made[name] = show(access, made[name])
     return made

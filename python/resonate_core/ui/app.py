@@ -13,8 +13,8 @@ from urllib.parse import unquote, urlsplit
 from .._core import Envelope, RequestLimits
 from ..errors import ResonateError, StoreBusy, StoreError
 from . import jobs, lookups, messages, overview, queues, schedules, story, travel, workers, workflows
+from .access import Refused, StoreAccess
 from .doing import do, parsed
-from .door import Door, Refused
 from .events import Ticker
 from .files import Assets
 from .parameters import BadParameter, Parameters
@@ -46,7 +46,7 @@ HEADERS: list[tuple[bytes, bytes]] = [
 _JSON = (b"content-type", b"application/json")
 _NO_STORE = (b"cache-control", b"no-store")
 
-View = Callable[[Door, Parameters, Site], dict[str, Any]]
+View = Callable[[StoreAccess, Parameters, Site], dict[str, Any]]
 #: Views of a store as it is, or as of an event of a recording.
 VIEWS: dict[str, View] = {
     "overview": overview.overview,
@@ -211,8 +211,8 @@ class UiApp:
     async def _get(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
         given = Parameters(scope.get("query_string", b""))
         if name == "session":
-            door = self._door(who, redaction)
-            made = await self._call(lambda: overview.session(door, given, self.site, requires_token=self._requires_token))
+            access = self._access(who, redaction)
+            made = await self._call(lambda: overview.session(access, given, self.site, requires_token=self._requires_token))
         else:
             _need(who, "read")
             if name == "events":
@@ -229,20 +229,20 @@ class UiApp:
 
     def _viewed(self, name: str, view: View, who: Principal, redaction: Redaction, given: Parameters) -> dict[str, Any]:
         self.site.minutes.look()
-        door = self._door(who, redaction)
+        access = self._access(who, redaction)
         id = given.text("travel")
         if id is None or name in OTHERS:
-            return view(door, given, self.site)
-        journey = travel.journey_of(door, id, self.site)
-        return view(Door(journey.state(travel.place(journey, given)), who, redaction), given, self.site)
+            return view(access, given, self.site)
+        journey = travel.journey_of(access, id, self.site)
+        return view(StoreAccess(journey.state(travel.place(journey, given)), who, redaction), given, self.site)
 
     async def _story(self, who: Principal, redaction: Redaction, given: Parameters, send: Send) -> None:
         def write() -> bytes:
-            door = self._door(who, redaction)
-            journey = travel.journey_of(door, given.need("travel"), self.site)
+            access = self._access(who, redaction)
+            journey = travel.journey_of(access, given.need("travel"), self.site)
             if who.prefix:
                 raise Refused(403, "a story as a test needs a token without a prefix")
-            return story.pytest_story(door, journey, travel.place(journey, given)).encode()
+            return story.pytest_story(access, journey, travel.place(journey, given)).encode()
 
         made = await self._call(write)
         disposition = (b"content-disposition", b'attachment; filename="test_story.py"')
@@ -269,14 +269,14 @@ class UiApp:
             body = await asyncio.wait_for(_body(scope, receive, most), _BODY_TIMEOUT)
         except asyncio.TimeoutError as error:  # in Python 3.10 it is not the built-in TimeoutError
             raise Refused(408, f"the body did not arrive within {_BODY_TIMEOUT} s") from error
-        door = self._door(who, redaction)
+        access = self._access(who, redaction)
         if name == "do":
-            made = await self._call(lambda: redaction.document(do(door, parsed(body), self.site)), self._acts)
+            made = await self._call(lambda: redaction.document(do(access, parsed(body), self.site)), self._acts)
         elif name == "travel":
             title = unquote(_header(scope, b"x-resonate-name") or "recording")
-            made = await self._call(lambda: travel.opened(door, body, title[:80], self.site))
+            made = await self._call(lambda: travel.opened(access, body, title[:80], self.site))
         else:
-            made = await self._call(lambda: travel.fork(door, parsed(body), self.site))
+            made = await self._call(lambda: travel.fork(access, parsed(body), self.site))
         await _answer(send, 200, _dumped(made), _JSON, _NO_STORE)
 
     def _check_page(self, scope: Scope, content_type: str) -> None:
@@ -290,8 +290,8 @@ class UiApp:
         if origin is not None and origin not in self._origins and not _is_own(origin, _header(scope, b"host")):
             raise Refused(403, f"Origin must be that of this dashboard, got {origin!r}")
 
-    def _door(self, who: Principal, redaction: Redaction) -> Door:
-        return Door(self.site.store, who, redaction, self._limits, self._run)
+    def _access(self, who: Principal, redaction: Redaction) -> StoreAccess:
+        return StoreAccess(self.site.store, who, redaction, self._limits, self._run)
 
     async def _call(self, function: Callable[[], Any], pool: ThreadPoolExecutor | None = None) -> Any:
         """Run a function beside the event loop, unless too many wait."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._payloads import parse_json
+from .access import Refused, StoreAccess
 from .actions import answered, requests_of, results_of
-from .door import Door, Refused
 from .payloads import is_nested_deeper
 from .preview import LONGEST_HORIZON, preview
 from .redaction import DEEPEST
@@ -38,7 +38,7 @@ def parsed(body: bytes) -> dict[str, Any]:
     return made
 
 
-def do(door: Door, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
+def do(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
     """Run an action, or show what it would do.
 
     Raises:
@@ -49,23 +49,23 @@ def do(door: Door, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
     name, about = str(kind)[:100], data if isinstance(data, Mapping) else {}
 
     def note(status: int, detail: str | None) -> int:
-        told = None if detail is None else door.redaction.document(door.redaction.text(detail))[:_MOST_TEXT]
-        target = door.redaction.members(dict(about))
-        return site.audit.add(door.store.now, door.principal, name, target, status, tried is True, told)
+        shown = None if detail is None else access.redaction.document(access.redaction.text(detail))[:_MOST_TEXT]
+        target = access.redaction.members(dict(about))
+        return site.audit.add(access.store.now, access.principal, name, target, status, tried is True, shown)
 
     try:
-        if not door.principal.may("operate"):
+        if not access.principal.may("operate"):
             why = "the store was opened for reading: start the dashboard with --operate" if site.read_only else "Forbidden"
             raise Refused(403, why)
         if not isinstance(kind, str) or not isinstance(data, Mapping) or not isinstance(tried, bool):
             raise Refused(400, "the body must have kind (a text), data (an object) and perhaps preview (true or false)")
         if isinstance(horizon, bool) or not isinstance(horizon, int) or not 0 <= horizon <= LONGEST_HORIZON:
             raise Refused(400, f"horizonMs must be from 0 to {LONGEST_HORIZON}, got {horizon!r}")
-        requests = requests_of(door, kind, data)
+        requests = requests_of(access, kind, data)
         if tried:
-            made = preview(door, requests, horizon, bulk=kind == "bulk")
+            made = preview(access, requests, horizon, bulk=kind == "bulk")
             return {**made, "audit": note(made["status"], made["error"])}
-        answers = door.ask_all(requests)
+        answers = access.ask_all(requests)
     except Refused as error:
         note(error.status, str(error))
         raise
@@ -79,4 +79,4 @@ def do(door: Door, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
         why = answer if isinstance(answer, str) else json.dumps(answer)
         note(status, why)
         raise Refused(status, why)
-    return {"status": status, "data": answered(door, answer), "results": None, "audit": note(status, None)}
+    return {"status": status, "data": answered(access, answer), "results": None, "audit": note(status, None)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._instants import NEVER
-from .door import Door
+from .access import StoreAccess
 from .sizes import is_large
 
 if TYPE_CHECKING:
@@ -19,50 +19,50 @@ STATES: tuple[JobState, ...] = (*UNFINISHED, "completed", "failed", "cancelled",
 """The states of jobs, in the order in which the views show them."""
 
 
-def awaited_elsewhere(door: Door, id: str) -> list[str]:
+def awaited_elsewhere(access: StoreAccess, id: str) -> list[str]:
     """Return the visible pending promises outside of its workflow that a task awaits; none in a store that is too large to be searched."""
-    if is_large(door.store):
+    if is_large(access.store):
         return []
-    found = [row["id"] for row in door.store.snapshot()["promises"] if row["state"] == "pending" and id in row["callbacks"]]
-    return [other for other in found if door.principal.sees(other)]
+    found = [row["id"] for row in access.store.snapshot()["promises"] if row["state"] == "pending" and id in row["callbacks"]]
+    return [other for other in found if access.principal.sees(other)]
 
 
-def holders(door: Door, queue: str) -> list[dict[str, Any]]:
+def holders(access: StoreAccess, queue: str) -> list[dict[str, Any]]:
     """Return visible leases on jobs of a queue, at most 200: `id`, `pid`, `expiresAt`, the first to end first."""
     found = [
         {"id": job["id"], "pid": job.get("claimedBy"), "expiresAt": job.get("leaseUntil", NEVER)}
-        for job in jobs_in(door, queue, ("claimed", "running"), 200)
+        for job in jobs_in(access, queue, ("claimed", "running"), 200)
     ]
     return sorted(found, key=lambda one: (one["expiresAt"], one["id"]))
 
 
-def jobs_in(door: Door, queue: str, states: Sequence[JobState], most: int) -> list[dict[str, Any]]:
+def jobs_in(access: StoreAccess, queue: str, states: Sequence[JobState], most: int) -> list[dict[str, Any]]:
     """Return the visible jobs of a queue in these states, newest first.
 
     If they are few, this reads no others. `job.search` by a state without an index by id examines every job of the store.
     """
-    found = door.store.views.jobs(queue=queue, states=list(states), limit=most)
-    return [record for record in (job.to_dict() for job in found) if door.principal.sees(record["id"])]
+    found = access.store.views.jobs(queue=queue, states=list(states), limit=most)
+    return [record for record in (job.to_dict() for job in found) if access.principal.sees(record["id"])]
 
 
-def waiting_in(door: Door, queue: str) -> int:
+def waiting_in(access: StoreAccess, queue: str) -> int:
     """Return the number of pending jobs of a queue."""
-    status, data = door.ask("job.stats", {"queue": queue})
+    status, data = access.ask("job.stats", {"queue": queue})
     return data["queues"][0]["counts"]["pending"] if status == 200 and data["queues"] else 0
 
 
-def queue_row(door: Door, queue: str) -> Mapping[str, Any] | None:
+def queue_row(access: StoreAccess, queue: str) -> Mapping[str, Any] | None:
     """Return a queue as on the wire, with the level of its rate where the store shows it; None if it does not exist."""
-    status, data = door.ask("queue.get", {"queue": queue})
+    status, data = access.ask("queue.get", {"queue": queue})
     if status != 200:
         return None
-    level = door.level_of(queue) if "rate" in data["queue"] else {}
+    level = access.level_of(queue) if "rate" in data["queue"] else {}
     return {**data["queue"], **level}
 
 
-def batch_ready_at(door: Door, job: Mapping[str, Any]) -> int | None:
+def batch_ready_at(access: StoreAccess, job: Mapping[str, Any]) -> int | None:
     """Return when the batch that a job gathers with is ready; None if that is not known."""
     query = {"queue": job["queue"], "type": job["type"], "group": job["group"], "state": "scheduled", "limit": 1000}
-    members = [one["id"] for one in door.send("job.search", query)["jobs"] if one.get("batch") == job.get("batch")]
-    due = [row["task"]["retryAt"] for row in door.rows(members).values() if row["task"].get("retryAt", NEVER) != NEVER]
+    members = [one["id"] for one in access.send("job.search", query)["jobs"] if one.get("batch") == job.get("batch")]
+    due = [row["task"]["retryAt"] for row in access.rows(members).values() if row["task"].get("retryAt", NEVER) != NEVER]
     return min(due, default=None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._lineage import function_of
 from . import records
-from .door import Door, Refused
+from .access import Refused, StoreAccess
 from .facts import STATES
 from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
@@ -22,18 +22,18 @@ __all__ = ["RERUN_OF", "awaited_by", "count", "job", "jobs"]
 RERUN_OF = "rerun_of"
 
 
-def _filter(door: Door, given: Parameters) -> JobFilter:
+def _filter(access: StoreAccess, given: Parameters) -> JobFilter:
     arguments = []
     for value in given.every("arg"):
         path, equals, text = value.partition("=")
         if equals and not path:
             raise BadParameter(f"arg must be PATH=VALUE or a text, got {value!r}")
-        if equals and door.redaction.rules.hides_path(path):
+        if equals and access.redaction.rules.hides_path(path):
             raise BadParameter(f"arg must not name a redacted member, got {path!r}")
         arguments.append((path, text) if equals else (None, value))
     tags = given.pairs("tag")
     for key in tags:
-        if door.redaction.rules.hides_key(key):
+        if access.redaction.rules.hides_key(key):
             raise BadParameter(f"tag must not name a redacted member, got {key!r}")
     return JobFilter(
         states=given.one_of("state", STATES),
@@ -51,67 +51,67 @@ def _filter(door: Door, given: Parameters) -> JobFilter:
     )
 
 
-def jobs(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def jobs(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The matching jobs, newest first."""
-    wanted = _filter(door, given)
-    found = find_jobs(door, wanted, given.limit, given.cursor)
-    return listed([records.job(door, one, brief=True) for one in found.items], found.cursor, found.scan)
+    wanted = _filter(access, given)
+    found = find_jobs(access, wanted, given.limit, given.cursor)
+    return listed([records.job(access, one, brief=True) for one in found.items], found.cursor, found.scan)
 
 
-def count(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def count(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The number of matching jobs, where the queues count it: by state and by queue."""
-    wanted = _filter(door, given)
+    wanted = _filter(access, given)
     if wanted.needs_records() or wanted.id or wanted.tags or wanted.type or wanted.since or wanted.until:
         return {"count": None, "exact": False}
-    stats = door.send("job.stats", {} if wanted.queue is None else {"queue": wanted.queue})["queues"]
+    stats = access.send("job.stats", {} if wanted.queue is None else {"queue": wanted.queue})["queues"]
     states = wanted.states or STATES
-    return {"count": sum(one["counts"].get(state, 0) for one in stats for state in states), "exact": not door.principal.prefix}
+    return {"count": sum(one["counts"].get(state, 0) for one in stats for state in states), "exact": not access.principal.prefix}
 
 
-def job(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def job(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """One job, with all that refers to it."""
     id = given.need("id")
-    found = door.find("job", id)
+    found = access.find("job", id)
     if found is None:
         raise Refused(404, f"job {id!r} does not exist")
     most = FULL if given.flag("full") else SHOWN
-    promise = door.send("promise.get", {"id": id})["promise"]
+    promise = access.send("promise.get", {"id": id})["promise"]
     group = None
     if "group" in found:
-        group = {name: found.get(name) for name in ("group", "batch", "gathering")} | {"size": _size(door, found)}
+        group = {name: found.get(name) for name in ("group", "batch", "gathering")} | {"size": _size(access, found)}
     tags: Mapping[str, str] = promise["tags"]
     return {
-        "job": records.job(door, found, most=most),
-        "promise": records.promise(door, promise, type=found["type"], brief=True),
-        "awaitedBy": awaited_by(door, id),
+        "job": records.job(access, found, most=most),
+        "promise": records.promise(access, promise, type=found["type"], brief=True),
+        "awaitedBy": awaited_by(access, id),
         "group": group,
-        "stuck": explain(door, id, site.listening).to_dict(),
+        "stuck": explain(access, id, site.listening).to_dict(),
         "related": {
             "root": tags.get("resonate:origin") if tags.get("resonate:origin") != id else None,
             "schedule": tags.get("resonate:schedule"),
             "retriedFrom": tags.get(RERUN_OF),
         },
-        "messages": message_items(door, door.messages(id), site),
+        "messages": message_items(access, access.messages(id), site),
     }
 
 
-def _size(door: Door, job: Mapping[str, Any]) -> int | None:
+def _size(access: StoreAccess, job: Mapping[str, Any]) -> int | None:
     """Count the members of a job's batch; None if that takes more than one slice of the newest jobs of its queue."""
     if job.get("batch") is None:
         return None
     states = ["scheduled"] if job.get("gathering") else []
-    found = find_jobs(door, JobFilter(states, queue=job["queue"], type=job["type"], batch=job["batch"]), 1000, None)
+    found = find_jobs(access, JobFilter(states, queue=job["queue"], type=job["type"], batch=job["batch"]), 1000, None)
     return len(found.items) if found.cursor is None else None
 
 
-def awaited_by(door: Door, id: str) -> list[dict[str, Any]]:
+def awaited_by(access: StoreAccess, id: str) -> list[dict[str, Any]]:
     """Return the tasks and listeners that are notified when a promise is settled."""
-    row = door.row(id)
+    row = access.row(id)
     if row is None:
         return []
-    awaiters = [other for other in row["callbacks"] if door.principal.sees(other)]
-    tasks = door.find_all("task", awaiters)
-    promises = door.find_all("promise", awaiters)
+    awaiters = [other for other in row["callbacks"] if access.principal.sees(other)]
+    tasks = access.find_all("task", awaiters)
+    promises = access.find_all("promise", awaiters)
     made = []
     for other in awaiters:
         func = function_of(promises[other]["param"]) if other in promises else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .door import Door
+from .access import StoreAccess
 from .parameters import Parameters, listed
 from .site import Site
 from .stuck import explain
@@ -14,14 +14,14 @@ __all__ = ["audit", "find", "why"]
 _MOST_FOUND = 20
 
 
-def why(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def why(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """Why an id does not move."""
-    return explain(door, given.need("id"), site.listening).to_dict()
+    return explain(access, given.need("id"), site.listening).to_dict()
 
 
-def audit(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def audit(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The newest actions. A principal with a prefix sees its own only."""
-    lines = [line for line in site.audit.newest() if not door.principal.prefix or line["who"] == door.principal.name]
+    lines = [line for line in site.audit.newest() if not access.principal.prefix or line["who"] == access.principal.name]
     before = given.number("cursor", 0, 2**62)
     if before is not None:
         lines = [line for line in lines if line["number"] < before]
@@ -29,7 +29,7 @@ def audit(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     return listed(page, page[-1]["number"] if len(lines) > len(page) else None)
 
 
-def find(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def find(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """Records with this id or with ids that begin with it, and queues and schedules of this name."""
     text = given.need("q").strip()
     found: dict[tuple[str, str], dict[str, Any]] = {}
@@ -37,19 +37,19 @@ def find(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     def add(kind: str, id: str, state: str | None, note: str = "") -> None:
         found.setdefault((kind, id), {"id": id, "kind": kind, "state": state, "text": note})
 
-    job, promise = door.find("job", text), door.find("promise", text)
+    job, promise = access.find("job", text), access.find("promise", text)
     if job is not None:
         add("job", text, job["state"], job["type"])
     elif promise is not None:
         add("promise", text, promise["state"])
-    for queue in door.send("queue.list", {})["queues"]:
+    for queue in access.send("queue.list", {})["queues"]:
         if text.lower() in queue["name"].lower():
             add("queue", queue["name"], "paused" if queue["paused"] else "open")
     if "*" not in text:
-        for one in door.send("schedule.search", {"id": f"{text}*", "limit": _MOST_FOUND})["schedules"]:
+        for one in access.send("schedule.search", {"id": f"{text}*", "limit": _MOST_FOUND})["schedules"]:
             add("schedule", one["id"], None, one["cron"])
-        starts = door.beginning_with(text, _MOST_FOUND)
-        jobs = door.find_all("job", [one["id"] for one in starts])
+        starts = access.beginning_with(text, _MOST_FOUND)
+        jobs = access.find_all("job", [one["id"] for one in starts])
         for one in starts:
             if one["id"] in jobs:
                 add("job", one["id"], jobs[one["id"]]["state"], jobs[one["id"]]["type"])

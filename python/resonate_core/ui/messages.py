@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .._instants import when
-from .door import Door
+from .access import StoreAccess
 from .parameters import Parameters, listed
 from .site import Site
 
@@ -16,7 +16,7 @@ __all__ = ["message_items", "messages"]
 _MOST_READ = 5000
 
 
-def messages(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def messages(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The undelivered messages, oldest first."""
     address, after, limit = given.text("address"), given.number("cursor", 0, 2**63 - 1, 0) or 0, given.limit
     addresses = None if address is None else [address]
@@ -24,17 +24,17 @@ def messages(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     examined = 0
     more = True
     while more and len(found) < limit and examined < _MOST_READ:
-        page = door.store.messages(limit, after=after, addresses=addresses)
+        page = access.store.messages(limit, after=after, addresses=addresses)
         more = len(page) == limit
         for message in page:
             examined += 1
             after = message.number
-            if door.principal.sees(message.id) and len(found) < limit:
+            if access.principal.sees(message.id) and len(found) < limit:
                 found.append(_of_record(message))
                 if len(found) == limit:
                     break
-    scan = {"examined": examined, "complete": not more, "until": None} if door.principal.prefix else None
-    return listed(message_items(door, found, site), after if more else None, scan)
+    scan = {"examined": examined, "complete": not more, "until": None} if access.principal.prefix else None
+    return listed(message_items(access, found, site), after if more else None, scan)
 
 
 def _of_record(message: Any) -> dict[str, Any]:
@@ -53,9 +53,9 @@ def _of_record(message: Any) -> dict[str, Any]:
     return made
 
 
-def message_items(door: Door, found: Iterable[Mapping[str, Any]], site: Site) -> list[dict[str, Any]]:
+def message_items(access: StoreAccess, found: Iterable[Mapping[str, Any]], site: Site) -> list[dict[str, Any]]:
     """Return messages as the views show them."""
-    now = door.store.now
+    now = access.store.now
     made = []
     for message in found:
         made.append(

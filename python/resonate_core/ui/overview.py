@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._core import ManualClock, Watch, __version__
-from .door import Door
+from .access import StoreAccess
 from .parameters import Parameters, listed
 from .queues import queue_item
 from .series import days_of, series_of
@@ -27,9 +27,9 @@ _STEPS = {
 }
 
 
-def session(door: Door, given: Parameters, site: Site, *, requires_token: bool) -> dict[str, Any]:
+def session(access: StoreAccess, given: Parameters, site: Site, *, requires_token: bool) -> dict[str, Any]:
     """The principal, and the features of this dashboard."""
-    store, who = door.store, door.principal
+    store, who = access.store, access.principal
     kind = "database" if store.url is not None else "file" if store.path is not None else "memory"
     manual = isinstance(store.clock, ManualClock)
     clock = "manual" if manual else "database" if type(store.clock).__name__ == "DatabaseClock" else "system"
@@ -57,18 +57,18 @@ def session(door: Door, given: Parameters, site: Site, *, requires_token: bool) 
     }
 
 
-def overview(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def overview(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """How the store does as a whole."""
     hours = given.number("hours", 1, 168, 24) or 24
-    store, now = door.store, door.store.now
-    stats = door.send("job.stats", {})["queues"]
-    known = {queue["name"]: queue for queue in door.send("queue.list", {})["queues"]}
-    queues = [queue_item(door, known.get(one["name"], {}), one) for one in stats]
+    store, now = access.store, access.store.now
+    stats = access.send("job.stats", {})["queues"]
+    known = {queue["name"]: queue for queue in access.send("queue.list", {})["queues"]}
+    queues = [queue_item(access, known.get(one["name"], {}), one) for one in stats]
     queues.sort(key=lambda one: (-one["pending"], one["name"]))
     counts: Counter[str] = Counter()
     for one in stats:
         counts.update(one["counts"])
-    outbox = store.outbox_counts() if not door.principal.prefix else None
+    outbox = store.outbox_counts() if not access.principal.prefix else None
     problems = _problems(store.problems())
     return {
         "now": now,
@@ -81,29 +81,29 @@ def overview(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
         "counts": dict(counts),
         "queues": queues[:_MOST_QUEUES],
         "queueCount": len(queues),
-        "series": {"minute": minutes_of(door, site), "hour": series_of(door, None, hours), "day": days_of(stats, now)},
-        "latency": _latency(site) if not door.principal.prefix else {"waitMs": None, "runMs": None},
-        "due": _due(door, _MOST_DUE),
+        "series": {"minute": minutes_of(access, site), "hour": series_of(access, None, hours), "day": days_of(stats, now)},
+        "latency": _latency(site) if not access.principal.prefix else {"waitMs": None, "runMs": None},
+        "due": _due(access, _MOST_DUE),
         "nextDue": store.next_due(),
         "messages": None if outbox is None else {"waiting": outbox["waiting"], "dropped": outbox["dropped"]},
-        "submissionsWaiting": store.submissions_waiting if not door.principal.prefix else None,
+        "submissionsWaiting": store.submissions_waiting if not access.principal.prefix else None,
     }
 
 
-def minutes_of(door: Door, site: Site) -> dict[str, Any] | None:
+def minutes_of(access: StoreAccess, site: Site) -> dict[str, Any] | None:
     """Return the series of the last minutes; None of an earlier state, of which no minute was seen."""
-    return site.minutes.series_of(door.principal) if door.store is site.store else None
+    return site.minutes.series_of(access.principal) if access.store is site.store else None
 
 
-def due_view(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def due_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """What happens next by itself."""
-    return listed(_due(door, given.limit), None)
+    return listed(_due(access, given.limit), None)
 
 
-def _due(door: Door, limit: int) -> list[dict[str, Any]]:
-    wanted = limit if not door.principal.prefix else 1000
-    found = [step for step in door.store.views.due(wanted) if door.principal.sees(step["id"])]
-    now = door.store.now
+def _due(access: StoreAccess, limit: int) -> list[dict[str, Any]]:
+    wanted = limit if not access.principal.prefix else 1000
+    found = [step for step in access.store.views.due(wanted) if access.principal.sees(step["id"])]
+    now = access.store.now
     return [
         {**step, "at": now if step["at"] is None else step["at"], "text": _STEPS.get(step["kind"], "{id}").format(id=step["id"])}
         for step in found[:limit]

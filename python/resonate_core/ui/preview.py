@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .._core import ManualClock, Store
+from .access import StoreAccess
 from .actions import answered, results_of
-from .door import Door
 from .steps import changes_shown, messages_of, step_text
 from .stuck_promises import awaited_by_task
 
@@ -22,33 +22,35 @@ _MOST_STEPS = 500
 _FILTERS = ("queue", "type", "group", "tags", "state")
 
 
-def preview(door: Door, requests: Sequence[tuple[str, dict[str, Any]]], horizon: int, *, bulk: bool = False) -> dict[str, Any]:
+def preview(
+    access: StoreAccess, requests: Sequence[tuple[str, dict[str, Any]]], horizon: int, *, bulk: bool = False
+) -> dict[str, Any]:
     """Return what the requests would do at once, and what would follow by itself.
 
     The rows that the requests name, and those that are linked with them, are read into a store in memory; the requests run there, on
     a clock that begins at the store's instant. The same rows without the requests show what would happen anyway.
 
     Args:
-        door: That of the response. Its principal judges the requests as if they were done.
+        access: That of the response. Its principal judges the requests as if they were done.
         requests: Kinds and data.
         horizon: How far to look ahead, in ms.
         bulk: Whether a refused request does not stop the others.
     """
-    base, complete = _part(door, requests)
-    now = door.store.now
+    base, complete = _part(access, requests)
+    now = access.store.now
     clocks = [ManualClock(now), ManualClock(now)]
-    changed, unchanged = (_overlay(door.store, base, clock) for clock in clocks)
+    changed, unchanged = (_overlay(access.store, base, clock) for clock in clocks)
     before = changed.snapshot()
-    answers = Door(changed, door.principal, door.redaction).ask_all(requests)
+    answers = StoreAccess(changed, access.principal, access.redaction).ask_all(requests)
     results = results_of(requests, answers) if bulk else None
     status, data = (200, None) if bulk else answers[0]
     error = None if 200 <= status <= 300 else data if isinstance(data, str) else json.dumps(data)
     after = changed.snapshot()
-    door.note_types(after)
+    access.note_types(after)
     until = min(now + horizon, 2**63 - 2)
-    later, cut = _later(door, changed, clocks[0], unchanged, clocks[1], until)
-    changes = changes_shown(door, before, after, partial=True)
-    follow = changes_shown(door, after, changed.snapshot(), partial=True)
+    later, cut = _later(access, changed, clocks[0], unchanged, clocks[1], until)
+    changes = changes_shown(access, before, after, partial=True)
+    follow = changes_shown(access, after, changed.snapshot(), partial=True)
     rows = len(base["promises"]) + len(base["schedules"])
     text = f"{rows} rows: those that the action names, and what is linked with them"
     if not complete:
@@ -58,7 +60,7 @@ def preview(door: Door, requests: Sequence[tuple[str, dict[str, Any]]], horizon:
     return {
         "status": status,
         "error": error,
-        "data": None if error is not None else answered(door, data),
+        "data": None if error is not None else answered(access, data),
         "results": results,
         "now": now,
         "horizonMs": horizon,
@@ -78,14 +80,14 @@ def _overlay(store: Store, part: Mapping[str, Any], clock: ManualClock) -> Store
     return made
 
 
-def _part(door: Door, requests: Sequence[tuple[str, dict[str, Any]]]) -> tuple[dict[str, Any], bool]:
+def _part(access: StoreAccess, requests: Sequence[tuple[str, dict[str, Any]]]) -> tuple[dict[str, Any], bool]:
     """The rows that the requests concern, as a snapshot, and whether these are all."""
-    ids, complete = _named(door, requests)
+    ids, complete = _named(access, requests)
     seen: dict[str, None] = dict.fromkeys(ids)
     frontier = list(seen)
     for _ in range(_HOPS):
-        found = door.rows(frontier)
-        following = [other for row in found.values() for other in _linked(door, row)]
+        found = access.rows(frontier)
+        following = [other for row in found.values() for other in _linked(access, row)]
         frontier = [other for other in dict.fromkeys(following) if other not in seen]
         if len(seen) + len(frontier) > _MOST_ROWS:
             complete = False
@@ -93,15 +95,15 @@ def _part(door: Door, requests: Sequence[tuple[str, dict[str, Any]]]) -> tuple[d
         seen.update(dict.fromkeys(frontier))
         if not frontier:
             break
-    visible = [id for id in seen if door.principal.sees(id)]
-    part = door.store.views.rows(visible)
+    visible = [id for id in seen if access.principal.sees(id)]
+    part = access.store.views.rows(visible)
     kept = {row["id"] for row in part["promises"]}
     # An edge to a row that is not here would be followed into nothing.
     promises = [{**row, "callbacks": [other for other in row["callbacks"] if other in kept]} for row in part["promises"]]
     return {**part, "promises": promises}, complete
 
 
-def _named(door: Door, requests: Iterable[tuple[str, dict[str, Any]]]) -> tuple[list[str], bool]:
+def _named(access: StoreAccess, requests: Iterable[tuple[str, dict[str, Any]]]) -> tuple[list[str], bool]:
     ids: list[str] = []
     complete = True
     for kind, data in requests:
@@ -109,29 +111,29 @@ def _named(door: Door, requests: Iterable[tuple[str, dict[str, Any]]]) -> tuple[
             ids.append(data["id"])
         elif kind.startswith("job.") and kind != "job.enqueue":
             query = {name: data[name] for name in _FILTERS if data.get(name) is not None}
-            status, found = door.ask("job.search", {**query, "limit": 1000})
+            status, found = access.ask("job.search", {**query, "limit": 1000})
             if status == 200:
                 ids += [job["id"] for job in found["jobs"]]
                 complete = complete and found.get("cursor") is None
     return ids, complete
 
 
-def _linked(door: Door, row: Mapping[str, Any]) -> list[str]:
+def _linked(access: StoreAccess, row: Mapping[str, Any]) -> list[str]:
     """Who awaits a row, what it awaits, and the members of its batch."""
     linked = list(row["callbacks"])
     task = row.get("task")
     if task is not None and task["state"] == "suspended":
-        linked += awaited_by_task(door, row["id"], row)
+        linked += awaited_by_task(access, row["id"], row)
     job = row.get("job", {})
     if job.get("gathering"):
         query = {"queue": job["queue"], "type": job["type"], "group": job["group"], "state": "scheduled", "limit": 1000}
-        status, found = door.ask("job.search", query)
+        status, found = access.ask("job.search", query)
         linked += [one["id"] for one in found["jobs"]] if status == 200 else []
     return linked
 
 
 def _later(
-    door: Door, changed: Store, clock: ManualClock, unchanged: Store, other: ManualClock, until: int
+    access: StoreAccess, changed: Store, clock: ManualClock, unchanged: Store, other: ManualClock, until: int
 ) -> tuple[list[dict[str, Any]], bool]:
     """The steps until an instant, each with whether it happens with the action only, without it only, or in both cases."""
     sides = [_run(store, its, until) for store, its in ((changed, clock), (unchanged, other))]
@@ -141,7 +143,7 @@ def _later(
         for step in steps:
             key = (step.kind, step.id, step.at)
             both = key in keys[1 - side]
-            if (both and side == 1) or not door.principal.sees(step.id):
+            if (both and side == 1) or not access.principal.sees(step.id):
                 continue
             only = "both" if both else "with" if side == 0 else "without"
             text = step_text(step.kind, step.id, step.detail)

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from .._instants import NEVER
-from .door import Door, Refused
+from .access import Refused, StoreAccess
 from .facts import STATES, UNFINISHED, jobs_in, queue_row
 from .parameters import Parameters, listed
 from .series import series_of
@@ -22,7 +22,7 @@ _MOST_GATHERING = 10_000
 _MOST_TYPED = 1000
 
 
-def queue_item(door: Door, known: Mapping[str, Any], stats: Mapping[str, Any]) -> dict[str, Any]:
+def queue_item(access: StoreAccess, known: Mapping[str, Any], stats: Mapping[str, Any]) -> dict[str, Any]:
     """Return a queue as the views show it, from `queue.get` and `job.stats`."""
     limit = known.get("concurrency")
     counts = {state: stats["counts"].get(state, 0) for state in STATES}
@@ -45,48 +45,48 @@ def queue_item(door: Door, known: Mapping[str, Any], stats: Mapping[str, Any]) -
     }
 
 
-def queues(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def queues(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """All visible queues, by name."""
     pattern, start = given.text("name"), given.offset()
     stats = [
-        one for one in door.send("job.stats", {})["queues"] if pattern is None or fnmatchcase(one["name"], _only_stars(pattern))
+        one for one in access.send("job.stats", {})["queues"] if pattern is None or fnmatchcase(one["name"], _only_stars(pattern))
     ]
     page = stats[start : start + given.limit]
-    known = {one["name"]: one for one in door.send("queue.list", {})["queues"]}
-    items = [queue_item(door, known.get(one["name"], {}), one) for one in page]
+    known = {one["name"]: one for one in access.send("queue.list", {})["queues"]}
+    items = [queue_item(access, known.get(one["name"], {}), one) for one in page]
     return listed(items, start + given.limit if start + given.limit < len(stats) else None)
 
 
-def queue(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def queue(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """One queue, with its types and its series."""
     name = given.need("name")
-    stats = door.send("job.stats", {"queue": name})["queues"]
+    stats = access.send("job.stats", {"queue": name})["queues"]
     if not stats:
         raise Refused(404, f"queue {name!r} does not exist")
-    item = queue_item(door, queue_row(door, name) or {}, stats[0])
-    token = next_token(door, name)
-    item["limits"]["rate"] = token if token is not None and token > door.store.now else None
-    item["types"] = _types(door, name) if sum(item["counts"][state] for state in UNFINISHED) <= _MOST_TYPED else None
-    item["series"] = series_of(door, name, given.number("hours", 1, 168, 24) or 24)
+    item = queue_item(access, queue_row(access, name) or {}, stats[0])
+    token = next_token(access, name)
+    item["limits"]["rate"] = token if token is not None and token > access.store.now else None
+    item["types"] = _types(access, name) if sum(item["counts"][state] for state in UNFINISHED) <= _MOST_TYPED else None
+    item["series"] = series_of(access, name, given.number("hours", 1, 168, 24) or 24)
     return item
 
 
-def _types(door: Door, name: str) -> list[dict[str, Any]]:
+def _types(access: StoreAccess, name: str) -> list[dict[str, Any]]:
     """Count the unfinished jobs of a queue by type."""
     counted: dict[str, dict[str, int]] = {}
-    for job in jobs_in(door, name, UNFINISHED, _MOST_TYPED):
+    for job in jobs_in(access, name, UNFINISHED, _MOST_TYPED):
         cell = counted.setdefault(job["type"], {})
         cell[job["state"]] = cell.get(job["state"], 0) + 1
     return [{"type": type, "counts": counts} for type, counts in sorted(counted.items())]
 
 
-def groups(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def groups(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The batches that gather."""
     wanted = given.text("queue")
     query: dict[str, Any] = {"state": "scheduled", "limit": 1000} | ({} if wanted is None else {"queue": wanted})
     batches: dict[str, list[dict[str, Any]]] = {}
     number, complete = 0, True
-    for job in door.pages("job.search", "jobs", query):
+    for job in access.pages("job.search", "jobs", query):
         number += 1
         if number > _MOST_GATHERING:
             complete = False
@@ -96,17 +96,17 @@ def groups(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     start = given.offset()
     found = sorted(batches)
     page = found[start : start + given.limit]
-    items = [_group(door, batch, batches[batch]) for batch in page]
+    items = [_group(access, batch, batches[batch]) for batch in page]
     scan = None if complete else {"examined": number, "complete": False, "until": None}
     return listed(items, start + given.limit if start + given.limit < len(found) else None, scan)
 
 
-def _group(door: Door, batch: str, members: list[dict[str, Any]]) -> dict[str, Any]:
-    rows = door.rows([job["id"] for job in members])
+def _group(access: StoreAccess, batch: str, members: list[dict[str, Any]]) -> dict[str, Any]:
+    rows = access.rows([job["id"] for job in members])
     due = {id: row["task"]["retryAt"] for id, row in rows.items() if row["task"].get("retryAt", NEVER) != NEVER}
     leader = min(due, key=lambda id: (due[id], id), default=members[0]["id"])
     first = members[0]
-    settings = (queue_row(door, first["queue"]) or {}).get("groups") or {}
+    settings = (queue_row(access, first["queue"]) or {}).get("groups") or {}
     flight = rows.get(leader, {}).get("job", {}).get("flight", {})
     return {
         "queue": first["queue"],

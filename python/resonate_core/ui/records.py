@@ -11,7 +11,7 @@ from .payloads import BRIEF, SHOWN, shown
 from .redaction import REDACTED, Redaction
 
 if TYPE_CHECKING:
-    from .door import Door
+    from .access import StoreAccess
 
 __all__ = ["ended_at", "job", "next_at", "promise", "record", "schedule"]
 
@@ -38,16 +38,16 @@ def ended_at(job: Mapping[str, Any]) -> int | None:
     return job.get(_ENDED.get(job["state"], ""))
 
 
-def job(door: Door, given: Mapping[str, Any], *, brief: bool = False, most: int = SHOWN) -> dict[str, Any]:
+def job(access: StoreAccess, given: Mapping[str, Any], *, brief: bool = False, most: int = SHOWN) -> dict[str, Any]:
     """Return a job for a view.
 
     Args:
-        door: That of the response.
+        access: That of the response.
         given: As on the wire.
         brief: For a list: without attempts and the lines of reports, and with a short payload.
         most: The most characters of its payload and result.
     """
-    redaction = door.redaction
+    redaction = access.redaction
     hidden = redaction.rules.hides_type(given["type"])
     most = BRIEF if brief else most
     made = dict(given)
@@ -90,44 +90,44 @@ def _report(report: Mapping[str, Any], redaction: Redaction, hidden: bool) -> di
 
 
 def promise(
-    door: Door, given: Mapping[str, Any], *, type: str | None = None, brief: bool = False, most: int = SHOWN
+    access: StoreAccess, given: Mapping[str, Any], *, type: str | None = None, brief: bool = False, most: int = SHOWN
 ) -> dict[str, Any]:
     """Return a promise for a view; `type` is that of its job, if it is known."""
-    rules = door.redaction.rules
+    rules = access.redaction.rules
     hidden = False
     if rules.by_type:
-        type = type or door.type_of(given["id"])
+        type = type or access.type_of(given["id"])
         hidden = rules.hides_type(type) or rules.hides_type(function_of(given.get("param", {})))
     most = BRIEF if brief else most
     made = dict(given)
     for name in ("param", "value"):
-        made[name] = shown(given.get(name), door.redaction, hidden=hidden, most=most)
-    made["tags"] = door.redaction.members(given.get("tags", {}))
+        made[name] = shown(given.get(name), access.redaction, hidden=hidden, most=most)
+    made["tags"] = access.redaction.members(given.get("tags", {}))
     return made
 
 
-def schedule(door: Door, given: Mapping[str, Any]) -> dict[str, Any]:
+def schedule(access: StoreAccess, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schedule for a view; `nextRunAt` is None if it never runs again, or not until it is resumed."""
-    rules = door.redaction.rules
+    rules = access.redaction.rules
     type = given.get("job", {}).get("type")
     hidden = rules.hides_type(type) or (rules.by_type and rules.hides_type(function_of(given["promiseParam"])))
-    made = {**given, "promiseParam": shown(given["promiseParam"], door.redaction, hidden=hidden)}
-    made["promiseTags"] = door.redaction.members(given["promiseTags"])
+    made = {**given, "promiseParam": shown(given["promiseParam"], access.redaction, hidden=hidden)}
+    made["promiseTags"] = access.redaction.members(given["promiseTags"])
     if given["nextRunAt"] == NEVER or given.get("paused"):
         made["nextRunAt"] = None
     return made
 
 
-def record(door: Door, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def record(access: StoreAccess, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record of a snapshot or of the wire, of any kind, for a view."""
     if kind == "promise":
-        return promise(door, given, brief=True)
+        return promise(access, given, brief=True)
     if kind == "schedule":
-        return schedule(door, given)
+        return schedule(access, given)
     if kind == "job" and "type" in given:
-        return job(door, {"state": "", **given}, most=BRIEF)
+        return job(access, {"state": "", **given}, most=BRIEF)
     made = dict(given)
     for name in _VALUES:
         if isinstance(given.get(name), Mapping):
-            made[name] = shown(given[name], door.redaction)
+            made[name] = shown(given[name], access.redaction)
     return made

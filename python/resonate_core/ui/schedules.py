@@ -10,7 +10,7 @@ from .._instants import NEVER
 from .._lineage import function_of
 from ..errors import ResonateError
 from . import records
-from .door import Door
+from .access import StoreAccess
 from .parameters import Parameters, listed
 from .site import Site
 
@@ -22,18 +22,18 @@ _MOST_RUNS = 1000
 _OUTCOMES = {"resolved": "completed", "rejected": "failed", "rejected_timedout": "failed", "rejected_canceled": "cancelled"}
 
 
-def schedules(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def schedules(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The matching schedules, by id."""
     query: dict[str, Any] = {"limit": given.limit}
     for name, value in (("id", given.text("id")), ("cursor", given.cursor)):
         if value is not None:
             query[name] = value
-    data = door.send("schedule.search", query)
-    problems = {one.id: one.detail for one in door.store.problems() if one.name == "schedule_set_aside"}
-    return listed([_item(door, one, problems.get(one["id"])) for one in data["schedules"]], data.get("cursor"))
+    data = access.send("schedule.search", query)
+    problems = {one.id: one.detail for one in access.store.problems() if one.name == "schedule_set_aside"}
+    return listed([_item(access, one, problems.get(one["id"])) for one in data["schedules"]], data.get("cursor"))
 
 
-def _item(door: Door, schedule: Mapping[str, Any], problem: str | None) -> dict[str, Any]:
+def _item(access: StoreAccess, schedule: Mapping[str, Any], problem: str | None) -> dict[str, Any]:
     following: list[int] = []
     if problem is None and schedule["nextRunAt"] != NEVER and not schedule.get("paused"):
         try:
@@ -42,29 +42,29 @@ def _item(door: Door, schedule: Mapping[str, Any], problem: str | None) -> dict[
             problem = str(error)
     job = schedule.get("job")
     return {
-        "schedule": records.schedule(door, schedule),
+        "schedule": records.schedule(access, schedule),
         "func": function_of(schedule["promiseParam"]),
         "type": None if job is None else job["type"],
         "problem": problem,
         "next": following,
-        "last": _last_runs(door, schedule),
+        "last": _last_runs(access, schedule),
     }
 
 
-def _last_runs(door: Door, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _last_runs(access: StoreAccess, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The newest promises or jobs of a schedule that still exist."""
     if "lastRunAt" not in schedule:
         return []
     query = {"tags": {"resonate:schedule": schedule["id"]}, "limit": _MOST_RUNS}
-    runs = door.send("promise.search", query)["promises"]
+    runs = access.send("promise.search", query)["promises"]
     template = schedule["promiseId"]
     if not runs and "{{.timestamp}}" in template:  # the strict rules add no tag
         id = template.replace("{{.id}}", schedule["id"]).replace("{{.timestamp}}", str(schedule["lastRunAt"]))
-        one = door.find("promise", id)
+        one = access.find("promise", id)
         runs = [] if one is None else [one]
     runs.sort(key=lambda run: (run["createdAt"], run["id"]), reverse=True)
     newest = runs[:_LAST_RUNS]
-    jobs = door.find_all("job", [run["id"] for run in newest]) if "job" in schedule else {}
+    jobs = access.find_all("job", [run["id"] for run in newest]) if "job" in schedule else {}
     made = []
     for run in newest:
         state = jobs[run["id"]]["state"] if run["id"] in jobs else run["state"]

@@ -9,7 +9,7 @@ from json import dumps, loads
 from typing import Any
 
 from .._payloads import decoded
-from .door import Door
+from .access import StoreAccess
 from .parameters import BadParameter
 
 __all__ = ["Found", "JobFilter", "PromiseFilter", "find_jobs", "find_roots"]
@@ -80,16 +80,16 @@ def _call(call: Any, **options: Any) -> Any:
         raise BadParameter(str(error)) from error
 
 
-def find_jobs(door: Door, wanted: JobFilter, limit: int, cursor: str | None) -> Found:
+def find_jobs(access: StoreAccess, wanted: JobFilter, limit: int, cursor: str | None) -> Found:
     """Return a page of the matching visible jobs, newest first."""
-    shown = door.redaction.rules.any  # the engine judges what is stored, and a filter must not tell what redaction hides
+    shown = access.redaction.rules.any  # the engine judges what is stored, and a filter must not tell what redaction hides
     text = next((text for path, text in wanted.arguments if path is None or _PLAIN.fullmatch(text)), None)
-    views = door.store.views
+    views = access.store.views
     query = {
         "states": wanted.states,
         "queue": wanted.queue,
         "type": wanted.type,
-        "id": _restricted(wanted.id, door.principal.prefix),
+        "id": _restricted(wanted.id, access.principal.prefix),
         "tags": dict(wanted.tags),
         "error": None if shown else wanted.error,
         "payload": None if shown else text,
@@ -100,9 +100,9 @@ def find_jobs(door: Door, wanted: JobFilter, limit: int, cursor: str | None) -> 
     while True:
         left = limit - len(found.items)
         scan = SLICE - found.examined
-        size = min(_PAGE, scan) if wanted.needs_records() or door.principal.prefix else left
+        size = min(_PAGE, scan) if wanted.needs_records() or access.principal.prefix else left
         page = _call(views.jobs, **query, limit=size, scan=scan, cursor=found.cursor)
-        kept = [(place, job) for place, job in enumerate(_records(page)) if _is_wanted(door, wanted, job)]
+        kept = [(place, job) for place, job in enumerate(_records(page)) if _is_wanted(access, wanted, job)]
         if len(kept) > left:  # the next page begins after the last job of this one
             page = _call(views.jobs, **query, limit=kept[left - 1][0] + 1, scan=scan, cursor=found.cursor)
         found.items += [job for _, job in kept[:left]]
@@ -115,16 +115,16 @@ def _records(page: Any) -> Iterator[dict[str, Any]]:
     return (job.to_dict() for job in page)
 
 
-def _is_wanted(door: Door, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
-    return door.principal.sees(job["id"]) and _matches(door, wanted, job)
+def _is_wanted(access: StoreAccess, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
+    return access.principal.sees(job["id"]) and _matches(access, wanted, job)
 
 
-def find_roots(door: Door, wanted: PromiseFilter, limit: int, cursor: str | None) -> Found:
+def find_roots(access: StoreAccess, wanted: PromiseFilter, limit: int, cursor: str | None) -> Found:
     """Return a page of the matching visible roots of workflows, newest first."""
     page = _call(
-        door.store.views.promises,
+        access.store.views.promises,
         states=wanted.states,
-        id=_restricted(wanted.id, door.principal.prefix),
+        id=_restricted(wanted.id, access.principal.prefix),
         tags=dict(wanted.tags),
         created_since=wanted.since,
         created_until=wanted.until,
@@ -133,7 +133,7 @@ def find_roots(door: Door, wanted: PromiseFilter, limit: int, cursor: str | None
         cursor=cursor,
     )
     records = [promise.to_dict() for promise in page]
-    return Found([one for one in records if door.principal.sees(one["id"])], page.cursor, page.scanned, page.reached_at)
+    return Found([one for one in records if access.principal.sees(one["id"])], page.cursor, page.scanned, page.reached_at)
 
 
 def _restricted(pattern: str | None, prefix: str) -> str | None:
@@ -141,7 +141,7 @@ def _restricted(pattern: str | None, prefix: str) -> str | None:
     return pattern if pattern is not None or not prefix or "*" in prefix else f"{prefix}*"
 
 
-def _matches(door: Door, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
+def _matches(access: StoreAccess, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
     """Judge what the engine does not decide, on what is shown: a filter must not tell what redaction hides."""
     if not wanted.needs_records():
         return True
@@ -150,18 +150,18 @@ def _matches(door: Door, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
             return False
     if not wanted.arguments and wanted.error is None:
         return True
-    hidden = door.redaction.rules.hides_type(job["type"])
+    hidden = access.redaction.rules.hides_type(job["type"])
     if wanted.error is not None:
         error = job.get("error", {})
-        told = error.get("code", "") + ("" if hidden else "\n" + door.redaction.text(error.get("message", "")))
-        if wanted.error.lower() not in told.lower():
+        text = error.get("code", "") + ("" if hidden else "\n" + access.redaction.text(error.get("message", "")))
+        if wanted.error.lower() not in text.lower():
             return False
     if not wanted.arguments:
         return True
     if hidden:
         return False
     kind, content, _ = decoded(job["payload"])
-    content = door.redaction.members(content) if kind == "json" else content
+    content = access.redaction.members(content) if kind == "json" else content
     return all(_has(kind, content, path, text) for path, text in wanted.arguments)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._lineage import Requests
 from ..errors import ResonateError
-from .door import Door
+from .access import StoreAccess
 
 __all__ = ["COUNTED", "days_of", "points_of", "series_of"]
 
@@ -17,12 +17,12 @@ _HOUR, _DAY = 3_600_000, 86_400_000
 COUNTED = ("enqueued", "started", "completed", "failed", "retried", "archived", "crashed", "expired", "cancelled")
 
 
-def series_of(door: Door, queue: str | None, hours: int) -> dict[str, Any] | None:
+def series_of(access: StoreAccess, queue: str | None, hours: int) -> dict[str, Any] | None:
     """Return the stored hourly series of all visible queues, or of one; None if the store keeps none."""
-    now = door.store.now
+    now = access.store.now
     start = now // _HOUR * _HOUR - (hours - 1) * _HOUR
     try:
-        stored = door.store.views.hours(queue, since=max(start, 0))
+        stored = access.store.views.hours(queue, since=max(start, 0))
     except ResonateError:
         return None
     if not stored:
@@ -30,13 +30,13 @@ def series_of(door: Door, queue: str | None, hours: int) -> dict[str, Any] | Non
     places = {start + index * _HOUR: index for index in range(hours)}
     sums = {name: [0] * hours for name in (*COUNTED, "latency", "runTime")}
     for one in stored:
-        if not door.principal.sees(one["queue"]):
+        if not access.principal.sees(one["queue"]):
             continue
         for hour in one["hours"]:
             if hour["at"] in places:
                 for name, column in sums.items():
                     column[places[hour["at"]]] += hour.get(name, 0)
-    points = points_of(list(places), sums, [None] * (hours - 1) + [_depth(door, queue)])
+    points = points_of(list(places), sums, [None] * (hours - 1) + [_depth(access, queue)])
     return {"bucketMs": _HOUR, "from": start, "points": points}
 
 
@@ -56,8 +56,8 @@ def points_of(at: list[int], sums: Mapping[str, Sequence[float]], depth: Sequenc
     return points
 
 
-def _depth(door: Requests, queue: str | None) -> int:
-    stats = door.send("job.stats", {} if queue is None else {"queue": queue})["queues"]
+def _depth(access: Requests, queue: str | None) -> int:
+    stats = access.send("job.stats", {} if queue is None else {"queue": queue})["queues"]
     return sum(int(one["counts"]["pending"]) for one in stats)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._diff import compare, records_of
 from . import records
-from .door import Door
+from .access import StoreAccess
 
 __all__ = ["changes_shown", "messages_of", "step_text"]
 
@@ -46,21 +46,21 @@ def step_text(kind: str, id: str, detail: Mapping[str, Any]) -> str:
 
 
 def changes_shown(
-    door: Door, before: Mapping[str, Any], after: Mapping[str, Any], *, partial: bool = False
+    access: StoreAccess, before: Mapping[str, Any], after: Mapping[str, Any], *, partial: bool = False
 ) -> list[dict[str, Any]]:
     """Return what differs between two full snapshots, with the records as the views show them; only what is visible.
 
     Args:
-        door: That of the response.
+        access: That of the response.
         before: The first snapshot.
         after: The second.
         partial: Whether the snapshots hold some of the rows only, so that the counts of a queue mean nothing.
     """
     states = []
     for snapshot in (before, after):
-        door.note_types(snapshot)
-        visible = ((key, record) for key, record in records_of(snapshot).items() if door.principal.sees(_owner(key, record)))
-        shown = {key: records.record(door, key[0], record) for key, record in visible}
+        access.note_types(snapshot)
+        visible = ((key, record) for key, record in records_of(snapshot).items() if access.principal.sees(_owner(key, record)))
+        shown = {key: records.record(access, key[0], record) for key, record in visible}
         if partial:
             shown = {key: _without_counts(record) if key[0] == "queue" else record for key, record in shown.items()}
         states.append(shown)

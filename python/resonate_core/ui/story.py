@@ -9,7 +9,7 @@ from pprint import pformat
 from typing import Any
 
 from .._payloads import decoded
-from .door import Door
+from .access import StoreAccess
 from .journeys import Journey
 from .payloads import encoded
 from .redaction import REDACTED
@@ -44,15 +44,15 @@ _MOST_STATES = 200
 _WIDTH = 120
 
 
-def pytest_story(door: Door, journey: Journey, n: int) -> str:
+def pytest_story(access: StoreAccess, journey: Journey, n: int) -> str:
     """Return Python code of a test that runs the events up to one, and compares statuses and the states at the end.
 
     Args:
-        door: That of the response: redacted values are not written.
+        access: That of the response: redacted values are not written.
         journey: The recording.
         n: The last event.
     """
-    start = _redacted(door, journey.lines[0]["res"]["snapshot"])
+    start = _redacted(access, journey.lines[0]["res"]["snapshot"])
     function = "test_" + (re.sub(r"\W+", "_", journey.name.lower()).strip("_") or "story")
     name = journey.name.replace('"', "'").replace("\\", "/")
     parts = [_HEAD.format(name=name, options=_code(journey.options, 0), start=_code(start, 0), function=function)]
@@ -69,11 +69,11 @@ def pytest_story(door: Door, journey: Journey, n: int) -> str:
         if ticked:
             parts.append(_tick(*ticked))
             ticked = None
-        parts.append(_line(door, event.kind, event.at, event.status, line))
+        parts.append(_line(access, event.kind, event.at, event.status, line))
     if ticked:
         parts.append(_tick(*ticked))
-    parts += _ends(door, journey, n)
-    text: str = door.redaction.document("".join(parts))
+    parts += _ends(access, journey, n)
+    text: str = access.redaction.document("".join(parts))
     return text
 
 
@@ -81,19 +81,19 @@ def _tick(at: int, count: int) -> str:
     return f"    assert len(store.tick({at}, limit={count})) == {count}\n"
 
 
-def _line(door: Door, kind: str, at: int, status: int | None, line: Mapping[str, Any]) -> str:
+def _line(access: StoreAccess, kind: str, at: int, status: int | None, line: Mapping[str, Any]) -> str:
     if kind == "open":
-        return f"    store.restore({_code(_redacted(door, line['res']['snapshot']), 4)})\n"
+        return f"    store.restore({_code(_redacted(access, line['res']['snapshot']), 4)})\n"
     if kind == "messages.take":
         keys = set(line["req"]["keys"])
         return f"    store.acknowledge([one.number for one in store.messages() if one.key in {_code(sorted(keys), 4)}])\n"
-    data = _code(_redacted(door, line["req"]["data"]), 8)
+    data = _code(_redacted(access, line["req"]["data"]), 8)
     version = line["req"]["head"]["version"]
     more = "" if version == "2026-04-01" else f", {version!r}"
     return f"    assert ask(store, {at}, {kind!r}, {data}{more}) == {status}\n"
 
 
-def _ends(door: Door, journey: Journey, n: int) -> list[str]:
+def _ends(access: StoreAccess, journey: Journey, n: int) -> list[str]:
     """Compare the states at the end."""
     states = {}
     for row in journey.state(n).snapshot()["promises"][:_MOST_STATES]:
@@ -110,46 +110,46 @@ def _code(value: Any, indent: int) -> str:
     return text.replace("\n", "\n" + " " * indent)
 
 
-def _redacted(door: Door, value: Any, type: str | None = None) -> Any:
+def _redacted(access: StoreAccess, value: Any, type: str | None = None) -> Any:
     """Return JSON of the protocol or a snapshot with the values of payloads redacted, encoded again."""
-    if not door.redaction.rules.any:
+    if not access.redaction.rules.any:
         return value
     if isinstance(value, list):
-        return [_redacted(door, one, type) for one in value]
+        return [_redacted(access, one, type) for one in value]
     if not isinstance(value, Mapping):
         return value
     job = value.get("job")
     type = value.get("type") or (job.get("type") if isinstance(job, Mapping) else None) or type
-    hidden = door.redaction.rules.hides_type(type if isinstance(type, str) else None)
+    hidden = access.redaction.rules.hides_type(type if isinstance(type, str) else None)
     made = {}
     for name, member in value.items():
         if name in _VALUES and isinstance(member, Mapping):
-            made[name] = _value(door, member, hidden)
+            made[name] = _value(access, member, hidden)
         elif name in ("tags", "promiseTags") and isinstance(member, Mapping):
-            made[name] = door.redaction.members(member)
+            made[name] = access.redaction.members(member)
         elif name == "error" and isinstance(member, Mapping):
-            made[name] = _error(door, member, hidden)
+            made[name] = _error(access, member, hidden)
         else:
-            made[name] = _redacted(door, member, type)
+            made[name] = _redacted(access, member, type)
     return made
 
 
-def _error(door: Door, error: Mapping[str, Any], hidden: bool) -> dict[str, Any]:
+def _error(access: StoreAccess, error: Mapping[str, Any], hidden: bool) -> dict[str, Any]:
     if hidden:
         return {**error, **{part: REDACTED for part in ("message", "data") if part in error}}
-    return {name: door.redaction.text(text) if isinstance(text, str) else text for name, text in error.items()}
+    return {name: access.redaction.text(text) if isinstance(text, str) else text for name, text in error.items()}
 
 
-def _value(door: Door, value: Mapping[str, Any], hidden: bool) -> dict[str, Any]:
+def _value(access: StoreAccess, value: Mapping[str, Any], hidden: bool) -> dict[str, Any]:
     kind, content, _ = decoded(value)
     made: dict[str, Any] = {}
     if value.get("headers"):
-        made["headers"] = dict.fromkeys(value["headers"], REDACTED) if hidden else door.redaction.members(value["headers"])
+        made["headers"] = dict.fromkeys(value["headers"], REDACTED) if hidden else access.redaction.members(value["headers"])
     if hidden and kind != "none":
-        door.redaction.hide(content if kind != "binary" else None)
+        access.redaction.hide(content if kind != "binary" else None)
         return {**made, **encoded(REDACTED)}
     if kind == "json":
-        return {**made, **encoded(json.loads(json.dumps(door.redaction.members(content))))}
+        return {**made, **encoded(json.loads(json.dumps(access.redaction.members(content))))}
     if kind == "text":
-        return {**made, **encoded(door.redaction.text(content))}
+        return {**made, **encoded(access.redaction.text(content))}
     return {**value, **made}

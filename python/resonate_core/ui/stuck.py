@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .._instants import NEVER, length, when
-from .door import Door, Refused
+from .access import Refused, StoreAccess
 from .options import UiOptions
 from .principal import Principal
 from .redaction import Redaction, Rules
@@ -115,21 +115,21 @@ def why(store: Store, id: str) -> Why:
         Next: nothing happens by itself.
         You can: resume the queue.
     """
-    return explain(Door(store, Principal("operate"), Redaction(Rules(UiOptions()))), id)
+    return explain(StoreAccess(store, Principal("operate"), Redaction(Rules(UiOptions()))), id)
 
 
-def explain(door: Door, id: str, listening: Callable[[str], bool | None] | None = None) -> Why:
+def explain(access: StoreAccess, id: str, listening: Callable[[str], bool | None] | None = None) -> Why:
     """Return why an id does not move, as one principal sees it.
 
     Args:
-        door: That of the response.
+        access: That of the response.
         id: An id, or the name of a queue.
         listening: Returns whether a worker listens on an address; None if that is not known.
     """
-    first = _verdict(door, id, listening)
+    first = _verdict(access, id, listening)
     if first is None:
         sentence = f"There is no promise, task, job, schedule or queue {id}: it was never created, or it was deleted."
-        return Why(id, "unknown", None, sentence, now=door.store.now)
+        return Why(id, "unknown", None, sentence, now=access.store.now)
     chain: list[tuple[str, str]] = []
     last, seen = first, {id}
     circle = None
@@ -139,7 +139,7 @@ def explain(door: Door, id: str, listening: Callable[[str], bool | None] | None 
             circle = waited
             break
         seen.add(waited)
-        found = _verdict(door, waited, listening)
+        found = _verdict(access, waited, listening)
         if found is None:
             chain.append((waited, f"{waited} is not visible or does not exist."))
             break
@@ -153,43 +153,43 @@ def explain(door: Door, id: str, listening: Callable[[str], bool | None] | None 
         stuck = stuck or last.stuck
         advice += [(f"{text} ({last.id})", action) for text, action in last.advice]
     return Why(
-        id, first.kind, first.state, _with_chain(door, first, chain), _overdue(door, next), tuple(chain), stuck, tuple(advice)
+        id, first.kind, first.state, _with_chain(access, first, chain), _overdue(access, next), tuple(chain), stuck, tuple(advice)
     )
 
 
-def _with_chain(door: Door, first: Verdict, chain: list[tuple[str, str]]) -> str:
+def _with_chain(access: StoreAccess, first: Verdict, chain: list[tuple[str, str]]) -> str:
     if len(chain) < 2:
         return first.sentence
     return f"{first.sentence.removesuffix('.')}, which waits for {', which waits for '.join(id for id, _ in chain[1:])}."
 
 
-def _overdue(door: Door, next: Next | None) -> Next | None:
+def _overdue(access: StoreAccess, next: Next | None) -> Next | None:
     """Add a note if a step is overdue: then no process ticks the store."""
     if next is None or next.at is None or not next.is_step:
         return next
-    late = door.store.now - next.at
+    late = access.store.now - next.at
     if late < _OVERDUE:
         return next
     return Next(f"{next.what}; this is overdue by {length(late)}: no process ticks this store", next.at)
 
 
-def _verdict(door: Door, id: str, listening: Callable[[str], bool | None] | None) -> Verdict | None:
-    job = door.find("job", id)
+def _verdict(access: StoreAccess, id: str, listening: Callable[[str], bool | None] | None) -> Verdict | None:
+    job = access.find("job", id)
     if job is not None:
-        return why_job(door, job)
-    promise = door.find("promise", id)
+        return why_job(access, job)
+    promise = access.find("promise", id)
     if promise is not None:
-        return why_promise(door, promise, door.find("task", id), listening)
-    schedule = door.find("schedule", id)
+        return why_promise(access, promise, access.find("task", id), listening)
+    schedule = access.find("schedule", id)
     if schedule is not None:
-        return _schedule(door, schedule)
-    return _queue(door, id)
+        return _schedule(access, schedule)
+    return _queue(access, id)
 
 
-def _schedule(door: Door, schedule: Mapping[str, Any]) -> Verdict:
-    id, at, now = schedule["id"], schedule["nextRunAt"], door.store.now
+def _schedule(access: StoreAccess, schedule: Mapping[str, Any]) -> Verdict:
+    id, at, now = schedule["id"], schedule["nextRunAt"], access.store.now
     problem = schedule.get("problem") or next(
-        (one.detail for one in door.store.problems() if one.name == "schedule_set_aside" and one.id == id), None
+        (one.detail for one in access.store.problems() if one.name == "schedule_set_aside" and one.id == id), None
     )
     if problem is not None:
         retry = schedule.get("retryAt")
@@ -206,10 +206,10 @@ def _schedule(door: Door, schedule: Mapping[str, Any]) -> Verdict:
     return Verdict(id, "schedule", "waiting", f"Schedule {id} waits for its next occurrence at {when(at, now)}.", due)
 
 
-def _queue(door: Door, name: str) -> Verdict | None:
+def _queue(access: StoreAccess, name: str) -> Verdict | None:
     try:
-        queue = door.send("queue.get", {"queue": name})["queue"]
-        stats = door.send("job.stats", {"queue": name})["queues"]
+        queue = access.send("queue.get", {"queue": name})["queue"]
+        stats = access.send("job.stats", {"queue": name})["queues"]
     except Refused:
         return None
     pending = stats[0]["counts"]["pending"] if stats else 0

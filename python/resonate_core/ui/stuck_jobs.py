@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._instants import NEVER, when
-from .door import Door
+from .access import StoreAccess
 from .facts import batch_ready_at, holders, queue_row, waiting_in
 from .verdict import Advice, Next, Verdict
 
@@ -15,20 +15,20 @@ __all__ = ["next_token", "why_job"]
 _FINAL = {"completed": "completedAt", "failed": "failedAt", "cancelled": "cancelledAt", "expired": "expiredAt"}
 
 
-def why_job(door: Door, job: Mapping[str, Any]) -> Verdict:
+def why_job(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
     """Return why a job does not move."""
     state = job["state"]
     if state in _FINAL:
-        return _final(door, job)
+        return _final(access, job)
     tell = {"pending": _pending, "scheduled": _scheduled, "retry": _retry, "archived": _archived}.get(state, _held)
-    return tell(door, job)
+    return tell(access, job)
 
 
 def _said(job: Mapping[str, Any], sentence: str, next: Next | None, **more: Any) -> Verdict:
     return Verdict(job["id"], "job", job["state"], f"Job {job['id']} {sentence}", next, **more)
 
 
-def _ends(door: Door, job: Mapping[str, Any], *others: Next | None) -> Next | None:
+def _ends(access: StoreAccess, job: Mapping[str, Any], *others: Next | None) -> Next | None:
     """The earliest of what happens by itself: other things, its expiry before it starts, its deadline."""
     found = [one for one in others if one is not None]
     good, deadline = job.get("goodUntil", NEVER), job.get("deadline", NEVER)
@@ -39,49 +39,49 @@ def _ends(door: Door, job: Mapping[str, Any], *others: Next | None) -> Next | No
     return min(found, key=lambda one: NEVER if one.at is None else one.at) if found else None
 
 
-def _failure(door: Door, job: Mapping[str, Any]) -> str:
+def _failure(access: StoreAccess, job: Mapping[str, Any]) -> str:
     error = job.get("error")
     if error is None:
         return ""
-    hidden = door.redaction.rules.hides_type(job["type"])
-    message = door.redaction.text(error["message"]) if error.get("message") and not hidden else ""
+    hidden = access.redaction.rules.hides_type(job["type"])
+    message = access.redaction.text(error["message"]) if error.get("message") and not hidden else ""
     return f" after {error['code']}" + (f" ({message})" if message else "")
 
 
-def _pending(door: Door, job: Mapping[str, Any]) -> Verdict:
-    queue, now = job["queue"], door.store.now
-    status, data = door.ask("queue.get", {"queue": queue})
+def _pending(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
+    queue, now = job["queue"], access.store.now
+    status, data = access.ask("queue.get", {"queue": queue})
     known: Mapping[str, Any] = data["queue"] if status == 200 else {"paused": False, "active": 0}
     if known["paused"]:
         advice: tuple[Advice, ...] = (("resume the queue", ("queue.resume", {"queue": queue})),)
-        return _said(job, f"is pending: queue {queue} is paused.", _ends(door, job), stuck=True, advice=advice)
+        return _said(job, f"is pending: queue {queue} is paused.", _ends(access, job), stuck=True, advice=advice)
     limit = known.get("concurrency")
     if limit is not None and known["active"] >= limit:
         raise_it: tuple[Advice, ...] = (
             ("raise the limit of the queue", ("queue.set", {"queue": queue, "concurrency": limit + 1})),
         )
         sentence = f"is pending: queue {queue} has reached its limit of {limit} claimed and running jobs."
-        held = holders(door, queue)
+        held = holders(access, queue)
         ends = min((one["expiresAt"] for one in held), default=None)
         next = Next("a place is free when one of them ends, at the latest when the first lease ends", ends) if ends else None
-        return _said(job, sentence, _ends(door, job, next), waits_for=[one["id"] for one in held[:3]], advice=raise_it)
-    token = next_token(door, queue)
+        return _said(job, sentence, _ends(access, job, next), waits_for=[one["id"] for one in held[:3]], advice=raise_it)
+    token = next_token(access, queue)
     if token is not None and token > now:
         next = Next("the queue has a token again", token)
-        return _said(job, f"is pending: queue {queue} has reached its rate.", _ends(door, job, next))
-    waiting = waiting_in(door, queue)
+        return _said(job, f"is pending: queue {queue} has reached its rate.", _ends(access, job, next))
+    waiting = waiting_in(access, queue)
     ahead = f", with {waiting - 1} other jobs" if waiting > 1 else ""
     since = when(job["enqueuedAt"], now)
     if not known["active"]:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}: no worker holds a job of this queue."
     else:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}; its workers are busy with other jobs."
-    return _said(job, sentence, _ends(door, job))
+    return _said(job, sentence, _ends(access, job))
 
 
-def next_token(door: Door, queue: str) -> int | None:
+def next_token(access: StoreAccess, queue: str) -> int | None:
     """Return when a queue with a rate has its next token (JOBS, token bucket); None if it has no rate or that is not known."""
-    row = queue_row(door, queue)
+    row = queue_row(access, queue)
     if row is None or "rate" not in row or "level" not in row:
         return None
     missing = row["rate"]["per"] - row["level"]
@@ -89,67 +89,67 @@ def next_token(door: Door, queue: str) -> int | None:
     return at
 
 
-def _scheduled(door: Door, job: Mapping[str, Any]) -> Verdict:
-    now = door.store.now
+def _scheduled(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
+    now = access.store.now
     if job.get("gathering"):
-        row = door.row(job["id"])
-        due = batch_ready_at(door, job)
-        size = (queue_row(door, job["queue"]) or {}).get("groups", {}).get("size")
+        row = access.row(job["id"])
+        due = batch_ready_at(access, job)
+        size = (queue_row(access, job["queue"]) or {}).get("groups", {}).get("size")
         until = f"until {size} members have joined" if size else "until it is ready"
         sentence = f"gathers with group {job['group']} of queue {job['queue']}, {until}."
         next = Next("the batch is ready", due, is_step=True) if due is not None and row is not None else None
-        return _said(job, sentence, _ends(door, job, next))
+        return _said(job, sentence, _ends(access, job, next))
     at = job["processAt"]
     next = Next("it becomes pending", at, is_step=True)
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
-    return _said(job, f"is scheduled for {when(at, now)}.", _ends(door, job, next), advice=run)
+    return _said(job, f"is scheduled for {when(at, now)}.", _ends(access, job, next), advice=run)
 
 
-def _retry(door: Door, job: Mapping[str, Any]) -> Verdict:
-    at, now = job["nextRetryAt"], door.store.now
+def _retry(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
+    at, now = job["nextRetryAt"], access.store.now
     next = Next("its next attempt can start", at, is_step=True)
-    sentence = f"waits for retry {job['retryCount']} of {job['maxRetries']} at {when(at, now)}{_failure(door, job)}."
+    sentence = f"waits for retry {job['retryCount']} of {job['maxRetries']} at {when(at, now)}{_failure(access, job)}."
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
-    return _said(job, sentence, _ends(door, job, next), advice=run)
+    return _said(job, sentence, _ends(access, job, next), advice=run)
 
 
-def _archived(door: Door, job: Mapping[str, Any]) -> Verdict:
+def _archived(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
     id = job["id"]
     advice: tuple[Advice, ...] = (
         ("run the job again", ("job.run", {"id": id})),
         ("delete the job", ("job.delete", {"id": id})),
     )
     sentence = (
-        f"is archived{_failure(door, job)}: no retry is left, and its awaiters keep waiting until a person runs or cancels it."
+        f"is archived{_failure(access, job)}: no retry is left, and its awaiters keep waiting until a person runs or cancels it."
     )
     if job["retryCount"] < job["maxRetries"]:
-        sentence = f"is archived{_failure(door, job)}; its awaiters keep waiting until a person runs or cancels it."
-    return _said(job, sentence, _ends(door, job), stuck=True, advice=advice)
+        sentence = f"is archived{_failure(access, job)}; its awaiters keep waiting until a person runs or cancels it."
+    return _said(job, sentence, _ends(access, job), stuck=True, advice=advice)
 
 
-def _held(door: Door, job: Mapping[str, Any]) -> Verdict:
-    now, worker, ends = door.store.now, job.get("claimedBy", "a worker"), job.get("leaseUntil")
+def _held(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
+    now, worker, ends = access.store.now, job.get("claimedBy", "a worker"), job.get("leaseUntil")
     then = "it is pending again" if job["state"] == "claimed" else "its attempt fails with WorkerCrashed"
     lease = None
     if ends is not None:
         lease = Next(f"its lease ends unless {worker} renews it; then {then}", ends, is_step=True)
     cancel: tuple[Advice, ...] = (("cancel the job", ("job.cancel", {"id": job["id"]})),)
     if job["state"] == "claimed":
-        return _said(job, f"is claimed by {worker} and has not started.", _ends(door, job, lease), advice=cancel)
+        return _said(job, f"is claimed by {worker} and has not started.", _ends(access, job, lease), advice=cancel)
     since, others = when(job["startedAt"], now), [lease]
     if "timeout" in job:
         at = job["startedAt"] + job["timeout"]
         others.append(Next("its attempt fails with TaskTimeout", at, is_step=True))
-    return _said(job, f"is run by {worker} since {since}.", _ends(door, job, *others), advice=cancel)
+    return _said(job, f"is run by {worker} since {since}.", _ends(access, job, *others), advice=cancel)
 
 
-def _final(door: Door, job: Mapping[str, Any]) -> Verdict:
-    state, now = job["state"], door.store.now
+def _final(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
+    state, now = job["state"], access.store.now
     at = job.get(_FINAL[state], now)
     word = "has completed" if state == "completed" else f"was {state}" if state == "cancelled" else f"has {state}"
-    reason = _failure(door, job) if state in ("failed", "expired") else ""
-    row = door.row(job["id"])
-    waiting = door.messages(job["id"])
+    reason = _failure(access, job) if state in ("failed", "expired") else ""
+    row = access.row(job["id"])
+    waiting = access.messages(job["id"])
     next = None
     if "retention" in job and state == "completed":
         gone = min(at + job["retention"], NEVER)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._instants import NEVER, when
-from .door import Door
+from .access import StoreAccess
 from .facts import awaited_elsewhere
 from .verdict import Advice, Next, Verdict
 
@@ -20,17 +20,17 @@ _NAMED = 3
 
 
 def why_promise(
-    door: Door,
+    access: StoreAccess,
     promise: Mapping[str, Any],
     task: Mapping[str, Any] | None,
     listening: Callable[[str], bool | None] | None,
 ) -> Verdict:
     """Return why a promise that is no job, or its task, does not move."""
     if promise["state"] != "pending":
-        return _settled(door, promise)
+        return _settled(access, promise)
     if task is not None and not _is_timer(promise):
-        return _task(door, promise, task, listening)
-    id, now, deadline = promise["id"], door.store.now, promise["timeoutAt"]
+        return _task(access, promise, task, listening)
+    id, now, deadline = promise["id"], access.store.now, promise["timeoutAt"]
     if _is_timer(promise):
         next = Next("it is resolved", deadline, is_step=True)
         return Verdict(id, "promise", "pending", f"Timer {id} sleeps until {when(deadline, now)}.", next)
@@ -43,13 +43,13 @@ def why_promise(
     return Verdict(id, "promise", "pending", sentence, _deadline(promise, now), stuck=deadline == NEVER, advice=(settle,))
 
 
-def _settled(door: Door, promise: Mapping[str, Any]) -> Verdict:
-    id, now = promise["id"], door.store.now
+def _settled(access: StoreAccess, promise: Mapping[str, Any]) -> Verdict:
+    id, now = promise["id"], access.store.now
     sentence = f"Promise {id} was {_ENDS[promise['state']]} at {when(promise['settledAt'], now)}."
-    waiting = [message for message in door.messages(id) if message["kind"] in ("unblock", "notify")]
+    waiting = [message for message in access.messages(id) if message["kind"] in ("unblock", "notify")]
     if waiting:
         sentence = f"{sentence[:-1]}; {len(waiting)} messages about it are not delivered, the first to {waiting[0]['address']}."
-    row = door.row(id)
+    row = access.row(id)
     if row is not None and (row["callbacks"] or row["listeners"]):
         left = len(row["callbacks"]) + len(row["listeners"])
         drain = Next(f"{left} awaiters and listeners are notified now", now, is_step=True)
@@ -58,21 +58,21 @@ def _settled(door: Door, promise: Mapping[str, Any]) -> Verdict:
 
 
 def _task(
-    door: Door, promise: Mapping[str, Any], task: Mapping[str, Any], listening: Callable[[str], bool | None] | None
+    access: StoreAccess, promise: Mapping[str, Any], task: Mapping[str, Any], listening: Callable[[str], bool | None] | None
 ) -> Verdict:
-    id, state, now = promise["id"], task["state"], door.store.now
-    row = door.row(id)
+    id, state, now = promise["id"], task["state"], access.store.now
+    row = access.row(id)
     stored: Mapping[str, Any] = {} if row is None else row.get("task", {})
     deadline = _deadline(promise, now)
     if state == "acquired":
         return _acquired(id, task, stored, now, deadline)
     if state == "suspended":
-        return _suspended(door, promise, deadline)
+        return _suspended(access, promise, deadline)
     if state == "halted":
         advice: tuple[Advice, ...] = (("continue the task", ("task.continue", {"id": id})),)
         sentence = f"Task {id} is halted; it waits until a person continues it."
         return Verdict(id, "task", state, sentence, deadline, stuck=True, advice=advice)
-    return _pending(door, promise, stored, deadline, listening)
+    return _pending(access, promise, stored, deadline, listening)
 
 
 def _acquired(id: str, task: Mapping[str, Any], stored: Mapping[str, Any], now: int, deadline: Next | None) -> Verdict:
@@ -89,9 +89,9 @@ def _acquired(id: str, task: Mapping[str, Any], stored: Mapping[str, Any], now: 
     return Verdict(id, "task", "acquired", sentence, _first(expiry, deadline), advice=advice)
 
 
-def _suspended(door: Door, promise: Mapping[str, Any], deadline: Next | None) -> Verdict:
+def _suspended(access: StoreAccess, promise: Mapping[str, Any], deadline: Next | None) -> Verdict:
     id = promise["id"]
-    awaited = awaited_by_task(door, id, promise)
+    awaited = awaited_by_task(access, id, promise)
     if not awaited:
         return Verdict(id, "task", "suspended", f"Task {id} is suspended until a promise that it awaits is settled.", deadline)
     named = ", ".join(awaited[:_NAMED]) + (f" and {len(awaited) - _NAMED} more" if len(awaited) > _NAMED else "")
@@ -99,18 +99,18 @@ def _suspended(door: Door, promise: Mapping[str, Any], deadline: Next | None) ->
 
 
 def _pending(
-    door: Door,
+    access: StoreAccess,
     promise: Mapping[str, Any],
     stored: Mapping[str, Any],
     deadline: Next | None,
     listening: Callable[[str], bool | None] | None,
 ) -> Verdict:
-    id, now, tags = promise["id"], door.store.now, promise["tags"]
+    id, now, tags = promise["id"], access.store.now, promise["tags"]
     address = tags.get("resonate:target") or tags.get("resonate:invoke")
     if not address:
         sentence = f"Task {id} has no address, so no message is sent: a worker must acquire it by its id."
         return Verdict(id, "task", "pending", sentence, deadline, stuck=deadline is None)
-    message = next((one for one in door.messages(id) if one["kind"] in ("execute", "invoke", "resume")), None)
+    message = next((one for one in access.messages(id) if one["kind"] in ("execute", "invoke", "resume")), None)
     retry = stored.get("retryAt", NEVER)
     if message is None:
         delay = tags.get("resonate:delay", "")
@@ -134,16 +134,16 @@ def _pending(
     return Verdict(id, "task", "pending", sentence, deadline)
 
 
-def awaited_by_task(door: Door, id: str, promise: Mapping[str, Any]) -> list[str]:
+def awaited_by_task(access: StoreAccess, id: str, promise: Mapping[str, Any]) -> list[str]:
     """Return the pending promises that a task awaits, in order of their creation.
 
     The store keeps for each promise who awaits it. So the promises of the same workflow are examined, and the jobs that it awaits.
     """
-    family = {one["id"]: one for one in door.family(promise)}
+    family = {one["id"]: one for one in access.family(promise)}
     pending = sorted((one["createdAt"], one["id"]) for one in family.values() if one["state"] == "pending" and one["id"] != id)
-    rows = door.rows([other for _, other in pending])
+    rows = access.rows([other for _, other in pending])
     found = [other for _, other in pending if other in rows and id in rows[other]["callbacks"]]
-    return [*found, *(other for other in awaited_elsewhere(door, id) if other not in found)]
+    return [*found, *(other for other in awaited_elsewhere(access, id) if other not in found)]
 
 
 def _is_timer(promise: Mapping[str, Any]) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core import ManualClock, Store
+from .access import Refused, StoreAccess
 from .actions import requests_of
-from .door import Door, Refused
 from .journeys import Event, Journey
 from .overview import due_view
 from .parameters import Parameters, listed
@@ -27,30 +27,30 @@ _MOST_CHANGES = 2000
 _MOST_ACTIONS = 50
 
 
-def journey_of(door: Door, id: str, site: Site) -> Journey:
+def journey_of(access: StoreAccess, id: str, site: Site) -> Journey:
     """Return an open recording.
 
     Raises:
         Refused: There is none.
     """
-    found = site.journeys.get(id, door.principal.prefix)
+    found = site.journeys.get(id, access.principal.prefix)
     if found is None:
         raise Refused(404, f"recording {id!r} is not open; it may have been closed for newer ones")
     return found
 
 
-def opened(door: Door, body: bytes, name: str, site: Site) -> dict[str, Any]:
+def opened(access: StoreAccess, body: bytes, name: str, site: Site) -> dict[str, Any]:
     """Open a recording."""
     try:
-        journey = Journey(body.decode().splitlines(), name, door.principal.prefix)
+        journey = Journey(body.decode().splitlines(), name, access.principal.prefix)
     except UnicodeDecodeError as error:
         raise Refused(400, f"a recording must be UTF-8: {error.reason} at byte {error.start}") from error
     return _described(site.journeys.add(journey), journey)
 
 
-def travels(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def travels(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The open recordings."""
-    return listed([_described(id, journey) for id, journey in site.journeys.all(door.principal.prefix)], None)
+    return listed([_described(id, journey) for id, journey in site.journeys.all(access.principal.prefix)], None)
 
 
 def _described(id: str, journey: Journey) -> dict[str, Any]:
@@ -58,16 +58,16 @@ def _described(id: str, journey: Journey) -> dict[str, Any]:
     return {"travel": id, "name": journey.name, "steps": len(events), "from": events[0].at, "to": events[-1].at}
 
 
-def steps_view(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def steps_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The events of a recording, or those that name an id, in order."""
-    journey, id, start = journey_of(door, given.need("travel"), site), given.text("id"), given.offset()
-    chosen = [event for event in journey.events[start:] if _visible(door, event) and (id is None or id in event.ids)]
+    journey, id, start = journey_of(access, given.need("travel"), site), given.text("id"), given.offset()
+    chosen = [event for event in journey.events[start:] if _visible(access, event) and (id is None or id in event.ids)]
     page = chosen[: given.limit]
     return listed([_event(event) for event in page], page[-1].n + 1 if len(chosen) > len(page) else None)
 
 
-def _visible(door: Door, event: Event) -> bool:
-    return not door.principal.prefix or not event.ids or all(door.principal.sees(id) for id in event.ids)
+def _visible(access: StoreAccess, event: Event) -> bool:
+    return not access.principal.prefix or not event.ids or all(access.principal.sees(id) for id in event.ids)
 
 
 def _event(event: Event) -> dict[str, Any]:
@@ -88,16 +88,16 @@ def place(journey: Journey, given: Parameters, name: str = "n") -> int:
     return found
 
 
-def state_view(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def state_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The state after an event: counts, what the event changed, and what follows."""
-    journey = journey_of(door, given.need("travel"), site)
+    journey = journey_of(access, given.need("travel"), site)
     n = place(journey, given)
     store = journey.state(n)
     snapshot = store.snapshot()
-    changes = changes_shown(door, journey.state(n - 1).snapshot(), snapshot) if n else []
-    here = Door(store, door.principal, door.redaction)
+    changes = changes_shown(access, journey.state(n - 1).snapshot(), snapshot) if n else []
+    here = StoreAccess(store, access.principal, access.redaction)
     following = journey.events[n + 1] if n + 1 < len(journey.events) else None
-    rows = [row for row in snapshot["promises"] if door.principal.sees(row["id"])]
+    rows = [row for row in snapshot["promises"] if access.principal.sees(row["id"])]
     return {
         "n": n,
         "at": journey.events[n].at,
@@ -106,7 +106,7 @@ def state_view(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
             "promises": dict(Counter(row["state"] for row in rows)),
             "tasks": dict(Counter(row["task"]["state"] for row in rows if "task" in row)),
             "jobs": dict(Counter(row["job"]["state"] for row in rows if "job" in row)),
-            "messages": sum(door.principal.sees(message["id"]) for message in snapshot["messages"]),
+            "messages": sum(access.principal.sees(message["id"]) for message in snapshot["messages"]),
         },
         "changes": changes[:_MOST_CHANGES],
         "next": None if following is None else {"n": following.n, "at": following.at, "kind": following.kind},
@@ -114,14 +114,14 @@ def state_view(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     }
 
 
-def diff_view(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def diff_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """What differs between two instants of a recording, or between two recordings."""
-    first = journey_of(door, given.need("travel"), site)
+    first = journey_of(access, given.need("travel"), site)
     other = given.text("other")
-    second = first if other is None else journey_of(door, other, site)
+    second = first if other is None else journey_of(access, other, site)
     a, b = place(first, given, "a"), place(second, given, "b")
     states = [first.state(a).snapshot(), second.state(b).snapshot()]
-    items = changes_shown(door, *states)
+    items = changes_shown(access, *states)
     counts = {"added": 0, "removed": 0, "changed": 0} | Counter(item["change"] for item in items)
     labels = [f"{journey.name}, event {n}" for journey, n in ((first, a), (second, b))]
     return {
@@ -134,16 +134,16 @@ def diff_view(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     }
 
 
-def fork(door: Door, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
+def fork(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
     """Open a fork of a state as a recording: with some actions, and with time moved on."""
-    base = _base(door, body, site)
+    base = _base(access, body, site)
     actions, advance = body.get("do", []), body.get("advanceMs", 0)
     if not isinstance(actions, list) or len(actions) > _MOST_ACTIONS:
         raise Refused(400, f"do must be a list of at most {_MOST_ACTIONS} actions, got {actions!r:.80}")
     if isinstance(advance, bool) or not isinstance(advance, int) or not 0 <= advance <= _LONGEST:
         raise Refused(400, f"advanceMs must be from 0 to {_LONGEST}, got {advance!r}")
     lines = _Lines()
-    here = Door(base, door.principal, door.redaction)
+    here = StoreAccess(base, access.principal, access.redaction)
     with base.record(lines):  # type: ignore[arg-type]
         for action in actions:
             if not isinstance(action, Mapping) or not isinstance(action.get("data", {}), Mapping):
@@ -151,21 +151,21 @@ def fork(door: Door, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
             for kind, data in requests_of(here, str(action.get("kind")), action.get("data", {})):
                 here.ask(kind, data)
         _advance(base, min(base.now + advance, 2**63 - 2))
-    journey = Journey(lines.text().splitlines(), str(body.get("name") or "fork")[:80], door.principal.prefix)
+    journey = Journey(lines.text().splitlines(), str(body.get("name") or "fork")[:80], access.principal.prefix)
     return _described(site.journeys.add(journey), journey)
 
 
-def _base(door: Door, body: Mapping[str, Any], site: Site) -> Store[ManualClock]:
+def _base(access: StoreAccess, body: Mapping[str, Any], site: Site) -> Store[ManualClock]:
     """The state that is forked, on a manual clock of its own."""
     travel = body.get("travel", LIVE)
     if travel != LIVE:
-        journey = journey_of(door, str(travel), site)
+        journey = journey_of(access, str(travel), site)
         n = body.get("n", len(journey.events) - 1)
         if isinstance(n, bool) or not isinstance(n, int):
             raise Refused(400, f"n must be a whole number, got {n!r}")
         return journey.state(n)
-    store = door.store
-    if door.principal.prefix:
+    store = access.store
+    if access.principal.prefix:
         raise Refused(403, "a fork of the whole store needs a token without a prefix")
     if store.shared and store.promises.count() > _MOST_COPIED:
         raise Refused(409, f"a store in a file or a database is copied for a fork only up to {_MOST_COPIED} promises")

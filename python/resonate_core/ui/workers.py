@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .door import Door
+from .access import StoreAccess
 from .parameters import Parameters, listed
 from .site import Site
 
@@ -17,13 +17,13 @@ _MOST_SHOWN = 50
 _ENDLESS = 366 * 86_400_000
 
 
-def workers(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def workers(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The workers that hold a task or a job, by name."""
-    now = door.store.now
-    found = door.store.views.leases(_MOST_LEASES)
+    now = access.store.now
+    found = access.store.views.leases(_MOST_LEASES)
     by_worker: dict[str, list[dict[str, Any]]] = {}
     for lease in found["items"]:
-        if door.principal.sees(lease["id"]):
+        if access.principal.sees(lease["id"]):
             by_worker.setdefault(lease["pid"], []).append(lease)
     names = sorted(by_worker)
     start = given.offset()

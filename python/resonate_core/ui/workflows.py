@@ -6,7 +6,7 @@ from typing import Any
 
 from .._lineage import Call, calls_of, function_of, in_order
 from . import records
-from .door import Door
+from .access import StoreAccess
 from .jobs import awaited_by
 from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
@@ -24,25 +24,25 @@ _TASK_STATES = ("pending", "acquired", "suspended", "halted", "fulfilled")
 _MOST_CALLS = 2000
 
 
-def workflows(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The roots of workflows, newest first."""
     tags = given.pairs("tag")
     for key in tags:
-        if door.redaction.rules.hides_key(key):
+        if access.redaction.rules.hides_key(key):
             raise BadParameter(f"tag must not name a redacted member, got {key!r}")
     wanted = PromiseFilter(
         given.one_of("state", _PROMISE_STATES), given.text("id"), tags, given.instant("since"), given.instant("until")
     )
-    found = find_roots(door, wanted, given.limit, given.cursor)
+    found = find_roots(access, wanted, given.limit, given.cursor)
     pending = [one["id"] for one in found.items if one["state"] == "pending"]
-    held = door.find_all("task", pending)
-    now = door.store.now
+    held = access.find_all("task", pending)
+    now = access.store.now
     items = []
     for root in found.items:
         call = Call(root, held.get(root["id"]))
         items.append(
             {
-                "promise": records.promise(door, root, brief=True),
+                "promise": records.promise(access, root, brief=True),
                 "func": call.func,
                 "task": call.task,
                 "children": None,
@@ -53,40 +53,40 @@ def workflows(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     return listed(items, found.cursor, found.scan)
 
 
-def workflow(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def workflow(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The call tree and the timeline of a root, or of a call in a workflow."""
     id = given.need("id")
-    tree = calls_of(door, id, family=lambda root: door.family(root, _MOST_CALLS))
+    tree = calls_of(access, id, family=lambda root: access.family(root, _MOST_CALLS))
     calls = [call for call, _ in in_order(tree)]
-    door.know_types([call.id for call in calls])
-    now = door.store.now
+    access.know_types([call.id for call in calls])
+    now = access.store.now
     made: dict[str, dict[str, Any]] = {}
     for call in reversed(calls):  # children before their callers, without recursion
         made[call.id] = {
             "id": call.id,
             "func": call.func,
             "state": call.state,
-            "promise": records.promise(door, call.promise, type=None if call.job is None else call.job["type"], brief=True),
+            "promise": records.promise(access, call.promise, type=None if call.job is None else call.job["type"], brief=True),
             "task": call.task,
-            "job": None if call.job is None else records.job(door, call.job, brief=True),
-            "note": door.redaction.text(call.note(now)),
+            "job": None if call.job is None else records.job(access, call.job, brief=True),
+            "note": access.redaction.text(call.note(now)),
             "tookMs": call.took(now),
             "waitsFor": call.waits_for,
             "children": [made[child.id] for child in call.children],
         }
-    messages = [message for call in calls if call.state == "pending" for message in door.messages(call.id)]
+    messages = [message for call in calls if call.state == "pending" for message in access.messages(call.id)]
     return {
         "root": tree.promise["tags"].get("resonate:origin", id),
         "tree": made[id],
         "count": len(calls),
         "cut": len(calls) >= _MOST_CALLS,
-        "stuck": explain(door, id, site.listening).to_dict(),
-        "timeline": _timeline(door, calls),
-        "messages": message_items(door, messages, site),
+        "stuck": explain(access, id, site.listening).to_dict(),
+        "timeline": _timeline(access, calls),
+        "messages": message_items(access, messages, site),
     }
 
 
-def _timeline(door: Door, calls: list[Call]) -> dict[str, Any] | None:
+def _timeline(access: StoreAccess, calls: list[Call]) -> dict[str, Any] | None:
     """The lives of the calls; None until the timeline can be made of records."""
     try:
         from .._timeline_data import (  # type: ignore[import-untyped, unused-ignore]
@@ -95,9 +95,9 @@ def _timeline(door: Door, calls: list[Call]) -> dict[str, Any] | None:
         )
     except ImportError:
         return None
-    jobs = door.find_all("job", [call.id for call in calls])
+    jobs = access.find_all("job", [call.id for call in calls])
     history = record_history(
-        door.store.now,
+        access.store.now,
         promises=[call.promise for call in calls if call.id not in jobs],
         tasks=[call.task for call in calls if call.task is not None and call.id not in jobs],
         jobs=list(jobs.values()),
@@ -106,26 +106,26 @@ def _timeline(door: Door, calls: list[Call]) -> dict[str, Any] | None:
     return made
 
 
-def promise(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def promise(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """One promise, with its task, its job, and all that refers to it."""
     id = given.need("id")
-    found = door.send("promise.get", {"id": id})["promise"]
-    job, task = door.find("job", id), door.find("task", id)
+    found = access.send("promise.get", {"id": id})["promise"]
+    job, task = access.find("job", id), access.find("task", id)
     most = FULL if given.flag("full") else SHOWN
     suspended = task is not None and task["state"] == "suspended" and found["state"] == "pending"
     return {
-        "promise": records.promise(door, found, type=None if job is None else job["type"], most=most),
+        "promise": records.promise(access, found, type=None if job is None else job["type"], most=most),
         "func": job["type"] if job is not None else function_of(found["param"]),
         "task": task,
-        "job": None if job is None else records.job(door, job, most=most),
-        "awaitedBy": awaited_by(door, id),
-        "awaits": awaited_by_task(door, id, found) if suspended else [],
-        "stuck": explain(door, id, site.listening).to_dict(),
-        "messages": message_items(door, door.messages(id), site),
+        "job": None if job is None else records.job(access, job, most=most),
+        "awaitedBy": awaited_by(access, id),
+        "awaits": awaited_by_task(access, id, found) if suspended else [],
+        "stuck": explain(access, id, site.listening).to_dict(),
+        "messages": message_items(access, access.messages(id), site),
     }
 
 
-def tasks(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+def tasks(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The matching tasks, by id."""
     states = given.one_of("state", _TASK_STATES)
     if len(states) > 1:
@@ -134,5 +134,5 @@ def tasks(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     for name, value in (("state", states[0] if states else None), ("id", given.text("id")), ("cursor", given.cursor)):
         if value is not None:
             query[name] = value
-    data = door.send("task.search", query)
+    data = access.send("task.search", query)
     return listed(data["tasks"], data.get("cursor"))

@@ -59,7 +59,7 @@ class Ignored:
         """Every payload fits."""
 
     def payload_of(self, bound: dict[str, Any]) -> Any:
-        """It has none."""
+        """None: there is no payload."""
         return None
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:

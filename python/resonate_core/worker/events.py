@@ -59,7 +59,7 @@ _BY_STORE = ("crashed", "timed_out")
 MOST_WAITING = 1000
 #: The longest run of an asynchronous listener, and the longest wait of a worker that stops for what its listeners have to do (s).
 LISTENER_TIMEOUT, STOP_TIMEOUT = 30.0, 5.0
-#: The pause between two looks at the store (ms), the most pages of one look for each state, and how many events are remembered as told.
+#: The pause between two looks at the store (ms), the most pages of one look for each state, and how many events are remembered as notified.
 _PAUSE, _PAGES, _REMEMBERED = 1000, 20, 10_000
 
 
@@ -112,8 +112,8 @@ class JobEvent:
 Listener = Callable[[JobEvent], Any]
 
 
-class _Told:
-    """The newest events that were passed on."""
+class _Recent:
+    """The newest events of which listeners were notified."""
 
     def __init__(self) -> None:
         self._keys: OrderedDict[tuple[str, int | None, str], None] = OrderedDict()
@@ -141,7 +141,7 @@ class Events:
         self._own = 0  # failures for good that this worker has reported itself
         self._since = 0  # what the store has done since the last look is not older, in Unix ms
         self._next_look = 0  # in Unix ms
-        self._told = _Told()
+        self._recent = _Recent()
         self._lock = threading.Lock()
         self._waiting = 0
         self._submit: Callable[[Iterable[JobEvent]], None] | None = None
@@ -188,18 +188,18 @@ class Events:
             if "complete" in self._listeners:
                 done = attempt.context.attempt
                 worker = attempt.context.worker
-                self._tell(JobEvent("complete", attempt.job, "completed", done, worker=worker, result=outcome.result))
+                self._notify(JobEvent("complete", attempt.job, "completed", done, worker=worker, result=outcome.result))
             return
         job = self._after(attempt)
         event = self._failed(attempt, outcome, job)
         self._own += event.kind == "failure" and job.state != "expired"
-        self._tell(event)
+        self._notify(event)
 
     def _ended_elsewhere(self, attempt: Attempt) -> None:
         """A job of a server that was cancelled while it ran here: no look finds it."""
         if attempt.context.reason == "cancelled" and self._watch is None:
             job = self._after(attempt)
-            self._tell(JobEvent("cancelled", job, "cancelled", attempt.context.attempt, worker=attempt.context.worker))
+            self._notify(JobEvent("cancelled", job, "cancelled", attempt.context.attempt, worker=attempt.context.worker))
 
     def _after(self, attempt: Attempt) -> JobRecord:
         """The job as it is after its attempt; as it was before if the store cannot say it."""
@@ -295,7 +295,7 @@ class Events:
         if "retry" in changed:
             found += [_by_store(job, since) for job in (*self._jobs(client, "retry"), *claimed)]
         for event in sorted(filter(None, found), key=lambda each: (_instant(each), each.job.id)):
-            self._tell(event)
+            self._notify(event)
 
     def _jobs(self, client: StoreClient, state: JobState) -> Iterable[JobRecord]:
         for queue in self._queues:
@@ -311,8 +311,8 @@ class Events:
 
     # -- call the listeners ------------------------------------------------------------------------------------------------------
 
-    def _tell(self, event: JobEvent) -> None:
-        if not any(topic in self._listeners for topic in event.topics) or not self._told.add(event):
+    def _notify(self, event: JobEvent) -> None:
+        if not any(topic in self._listeners for topic in event.topics) or not self._recent.add(event):
             return
         if self._submit is None:
             self.deliver(event)
@@ -321,7 +321,9 @@ class Events:
             full = self._waiting >= MOST_WAITING
             self._waiting += not full
         if full:
-            _log.error("the %s of job %s is not told: %d events wait for listeners", event.kind, event.job.id, MOST_WAITING)
+            _log.error(
+                "no listener is notified of the %s of job %s: %d events wait for listeners", event.kind, event.job.id, MOST_WAITING
+            )
         else:
             self._submit([event])
 
@@ -344,7 +346,7 @@ class Events:
         while self._waiting and loop.time() < end:
             await asyncio.sleep(0.01)
         if self._waiting:
-            _log.error("%d events are not told: their listeners take too long", self._waiting)
+            _log.error("listeners are not notified of %d events: they take too long", self._waiting)
         self._submit, self._waiting = None, 0
 
     def deliver(self, event: JobEvent) -> None:

@@ -87,7 +87,7 @@ class Session:
         """Work until `stop` is called, or the task that awaits is cancelled, which is a stop too."""
         self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now, self._settings.queues)
         events = self._parts.registry.events
-        with self._wakeup, self._told(events):
+        with self._wakeup, self._notifying(events):
             others = [self.loop.create_task(self._guard(each)) for each in (self._renew_leases(), self._keep_periodic())]
             claims = self.loop.create_task(self._claim_loop())
             self.ready.set()
@@ -110,7 +110,7 @@ class Session:
                 self._pool.shutdown(wait=False)
 
     @contextlib.contextmanager
-    def _told(self, events: Events) -> Iterator[None]:
+    def _notifying(self, events: Events) -> Iterator[None]:
         """Deliver events in a thread of their own."""
         if not events:
             yield

@@ -86,7 +86,7 @@ class Signature:
         return first.name == WHOLE or first.kind in NAMELESS or raw or holds_members(hint)
 
     def whole(self, read: Callable[[_Context], Any]) -> Callable[[_Context], Any]:
-        """Its call with one argument, or with none beside the contexts where there is no parameter for it."""
+        """A call of the function with its contexts and, if it has a parameter for it, the payload."""
         function, first = self.function, self.first
         if not self.contexts:
             if first is None:

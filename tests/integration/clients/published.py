@@ -73,8 +73,8 @@ def _set_up(name: str, needed: Path) -> str | None:
     if (SET_UP / name / "client.stamp").is_file() and needed.exists():
         return None
     log = SET_UP / name / "setup.log"
-    told = log.read_text(encoding="utf-8").strip().splitlines()[-1:] if log.is_file() else []
-    return f"scripts/setup has not set it up: {told[0] if told else 'it was not run'}"
+    seen = log.read_text(encoding="utf-8").strip().splitlines()[-1:] if log.is_file() else []
+    return f"scripts/setup has not set it up: {seen[0] if seen else 'it was not run'}"
 
 
 def _older_python() -> Client:

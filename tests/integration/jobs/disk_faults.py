@@ -49,8 +49,8 @@ def run(path: Path, answered: dict[str, str]) -> Exception | None:
     """Runs the workload and notes the last answered state of each job; returns the error that ended it, or None."""
     try:
         with rc.Store(path, clock=rc.ManualClock()) as store:
-            for id, state, deed in STEPS:
-                deed(store)
+            for id, state, action in STEPS:
+                action(store)
                 answered[id] = state
     except rc.errors.StoreError as error:
         return error

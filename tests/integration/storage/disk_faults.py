@@ -27,8 +27,8 @@ Steps = list[tuple[str, Callable[[rc.Store], Any]]]
 def expected_states(answered: list[str]) -> dict[str, str]:
     """The state that each promise must have, by the answers."""
     states: dict[str, str] = {}
-    for deed in answered:
-        what, _, name = deed.partition(" ")
+    for action in answered:
+        what, _, name = action.partition(" ")
         if what in ("create", "task"):
             states[name] = "pending"
         elif what in ("settle", "fulfill"):
@@ -58,8 +58,8 @@ def run(path: Path, answered: list[str], after: Callable[[], None] = lambda: Non
     """Runs the workload and notes the answered calls; returns the error that ended it, or None."""
     try:
         with rc.Store(path, clock=rc.ManualClock()) as store:
-            for name, deed in steps():
-                deed(store)
+            for name, action in steps():
+                action(store)
                 answered.append(name)
                 after()
     except rc.errors.StoreError as error:

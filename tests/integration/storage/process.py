@@ -59,8 +59,8 @@ def main() -> None:
     for number in range(requests):
         asked = request(chance, name, number)
         begin = time.monotonic_ns()
-        told = store.apply(asked)
-        print(json.dumps([begin, time.monotonic_ns(), asked, told]), flush=True)
+        seen = store.apply(asked)
+        print(json.dumps([begin, time.monotonic_ns(), asked, seen]), flush=True)
     store.close()
 
 

@@ -44,10 +44,10 @@ def histories(place, seed):
 def test_a_sequential_run_explains_what_eight_processes_were_told(place):
     seed = secrets.randbelow(10**6)
     print(f"seed {seed}")
-    told = histories(place, seed)
-    ids = sorted({one[2]["data"]["id"] for history in told for one in history})
+    seen = histories(place, seed)
+    ids = sorted({one[2]["data"]["id"] for history in seen for one in history})
     assert len(ids) == (TASKS + PROMISES) * REQUESTS // LIFE
-    unexplained = [id for id in ids if explanation(told, id) is None]
+    unexplained = [id for id in ids if explanation(seen, id) is None]
     assert unexplained == [], f"seed {seed}"
     with rc.Store(place, clock=rc.ManualClock()) as store:
         assert store.check() == []

@@ -49,7 +49,7 @@ def elsewhere(place: Any, program: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def told(process: subprocess.Popen[str]) -> Any:
+def shown(process: subprocess.Popen[str]) -> Any:
     """The value that the program printed at its end."""
     printed, _ = process.communicate(timeout=120)
     assert process.returncode == 0
@@ -73,7 +73,7 @@ print(json.dumps("done"))
                 assert Counter(id[0] for id in ids) in ({}, {"a": len(ids) // 2, "b": len(ids) // 2})
                 assert store.check() == []
                 seen.add(len(ids))
-            assert told(process) == "done"
+            assert shown(process) == "done"
         assert len(store.snapshot()["promises"]) == 300
         assert seen, "no snapshot was taken"
 
@@ -105,7 +105,7 @@ def test_two_purges_at_once_delete_each_promise_once(home: Home, place: Any) -> 
             process.stdin.write("go\n")
             process.stdin.flush()
             purged = store.purge(settled_before=1000)
-            assert purged + told(process) == 3000
+            assert purged + shown(process) == 3000
         assert [promise.id for promise in store.promises.search()] == ["kept"]
         assert store.check() == []
 
@@ -192,7 +192,7 @@ def test_each_step_fires_in_one_of_two_ticks(home: Home, place: Any) -> None:
             process.stdin.write("go\n")
             process.stdin.flush()
             fired = [step.id for step in store.tick(1000)]
-            assert sorted(fired + told(process)) == ids
+            assert sorted(fired + shown(process)) == ids
         assert {promise.state for promise in store.promises.search(limit=count)} == {"resolved"}
 
 

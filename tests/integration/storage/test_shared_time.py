@@ -33,12 +33,12 @@ def test_the_clock_of_a_machine_does_not_matter(postgres_url: str, tmp_path: Pat
         environment = os.environ | {"LD_PRELOAD": str(library), "RESONATE_CLOCK_SHIFT": str(days * DAY // 1000)}
         done = subprocess.run([sys.executable, "-c", PROGRAM, postgres_url], env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
+        seen = json.loads(done.stdout)
         after = store.promises.create("after", timeout=3_600_000).created_at
-    assert abs(told["system"] - before) > DAY * SHIFT / 2  # its clock is wrong
-    assert before <= told["created"] <= after  # and does not matter
-    assert before <= told["now"] <= after
-    assert told["ahead"] == 0
+    assert abs(seen["system"] - before) > DAY * SHIFT / 2  # its clock is wrong
+    assert before <= seen["created"] <= after  # and does not matter
+    assert before <= seen["now"] <= after
+    assert seen["ahead"] == 0
 
 
 def test_a_clock_that_is_given_is_used(postgres_url: str) -> None:

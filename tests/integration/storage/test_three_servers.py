@@ -52,8 +52,8 @@ class Client(threading.Thread):
             body = json.dumps(asked)
             begin = time.monotonic_ns()
             connection.request("POST", "/", body, {"content-type": "application/json"})
-            told = json.loads(connection.getresponse().read())
-            self.history.append(Asked(begin, time.monotonic_ns(), asked, told))
+            seen = json.loads(connection.getresponse().read())
+            self.history.append(Asked(begin, time.monotonic_ns(), asked, seen))
         connection.close()
 
 

@@ -82,7 +82,7 @@ def _receive(client: SceneClient, expected: list[dict[str, Any]]) -> None:
         NotJudged: The server has no such stream.
     """
     try:
-        events = client.twin.door.events(f"poll/{client.group}/c1", _SILENCE)
+        events = client.twin.server.events(f"poll/{client.group}/c1", _SILENCE)
     except ResonateError as error:
         raise NotJudged(f"the server has no stream: {error}") from error
     right = [_plain(one["message"]) for one in expected]

@@ -40,7 +40,7 @@ def scenes(soon: int, thorough: bool) -> Iterator[Scene]:
         played = list(bindings(row))
         for binding in played if thorough or len(played) < 3 else (played[0], played[-1]):
             waits = 2 * soon if row.condition == "t ≥ e" and row.before[0] == "a" else 0
-            name = f"row {row.number} of 2025-01-15, {row.operation}, {_told(binding)}"
+            name = f"row {row.number} of 2025-01-15, {row.operation}, {_described(binding)}"
             yield Scene(_rule(row), name, V25, partial(_play, row, binding, soon), waits)
 
 
@@ -50,7 +50,7 @@ def _rule(row: Row) -> str:
     return LEASES if row.operation == "Tick" else CALLBACKS if row.before else section("promise.create")
 
 
-def _told(binding: Binding) -> str:
+def _described(binding: Binding) -> str:
     shown = "resumed" if binding.resumed else "invoked"
     other = f", version {binding.other:+}" if binding.other else ""
     variant = f", {binding.variant}" if binding.variant else ""

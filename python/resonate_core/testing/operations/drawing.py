@@ -56,7 +56,7 @@ moving = st.one_of(
     st.tuples(st.just("rare"), st.integers(0, 60)),
 )
 when = st.one_of(still, moving)
-door = often("dict", ["json", "json", "debug_time", "batch", "json batch"], 5)
+sent_as = often("dict", ["json", "json", "debug_time", "batch", "json batch"], 5)
 
 
 tags = st.fixed_dictionaries(
@@ -111,7 +111,7 @@ named_task = st.fixed_dictionaries({"who": who, "aimed": aimed, "version": versi
 
 def operation(name: str, fields: Fields, at: SearchStrategy[Any] = when) -> SearchStrategy[Any]:
     """Return a strategy of one kind of operation: its own fields, the dialect, the instant and the way in which it is sent."""
-    common: Fields = {"name": st.just(name), "dialect": pick(NEW, OLD), "when": at, "door": door}
+    common: Fields = {"name": st.just(name), "dialect": pick(NEW, OLD), "when": at, "sent_as": sent_as}
     return st.fixed_dictionaries({**common, **fields})
 
 

@@ -31,15 +31,15 @@ def trace_of(raw: Iterable[Any]) -> list[str]:
 
 def story_of(raw: Iterable[Any]) -> list[str]:
     """Return crashes, faults and notes, and what was claimed, started, completed and settled, with the instants in ms."""
-    told: list[tuple[int, str]] = []
+    sentences: list[tuple[int, str]] = []
     for one in raw:
         if len(one) == 3:
-            told.append((one[1], one[2]))
+            sentences.append((one[1], one[2]))
         elif isinstance(one[0], str):
             for text in one[1].splitlines():
-                told += [(line["now"], said) for line in [json.loads(text)] for said in _said(one[0], line)]
-    width = max((len(str(now)) for now, _ in told), default=0)
-    return [f"{now:>{width}} ms  {text}" for now, text in told]
+                sentences += [(line["now"], said) for line in [json.loads(text)] for said in _said(one[0], line)]
+    width = max((len(str(now)) for now, _ in sentences), default=0)
+    return [f"{now:>{width}} ms  {text}" for now, text in sentences]
 
 
 def _said(name: str, line: dict[str, Any]) -> list[str]:

@@ -62,6 +62,6 @@ def errors(scene: Scene) -> None:
     assert "no milk left" in caller.do("rpc", "elsewhere", "hopeless", ["no milk left"], target="workers").error()
     assert {scene.promise(id)["state"] for id in ("here", "elsewhere")} == {"rejected"}
     assert scene.task("elsewhere")["state"] == "fulfilled"
-    told = caller.do("rpc", "lived", "careful", ["no cup left"], target="workers").value()
-    assert told.count("no cup left") == 2
+    seen = caller.do("rpc", "lived", "careful", ["no cup left"], target="workers").value()
+    assert seen.count("no cup left") == 2
     assert scene.promise("lived")["state"] == "resolved"

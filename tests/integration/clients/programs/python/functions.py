@@ -109,13 +109,13 @@ async def hopeless(ctx: Context, reason: str) -> None:
 
 async def careful(ctx: Context, reason: str) -> str:
     """Catches the errors of a local and a remote child."""
-    told = []
+    seen = []
     for child in (ctx.options(retry_policy=Never()).run(refuse, reason), ctx.rpc("hopeless", reason)):
         try:
             await child
         except Exception as error:
-            told.append(str(error))
-    return " and ".join(told)
+            seen.append(str(error))
+    return " and ".join(seen)
 
 
 async def refuse(ctx: Context, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""The way of the views to a store: requests of the protocol, with the permissions of a principal."""
+"""The access of the views to a store: requests of the protocol, with the permissions of a principal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .principal import Principal
 from .redaction import Redaction
 from .sizes import is_large
 
-__all__ = ["VERSION", "Door", "Refused"]
+__all__ = ["VERSION", "Refused", "StoreAccess"]
 
 #: The dialect of the requests.
 VERSION = "2026-04-01"
@@ -36,7 +36,7 @@ class Refused(Exception):
         self.status = status
 
 
-class Door(Requests):
+class StoreAccess(Requests):
     """Reads a store for one response, and runs the requests of one action.
 
     Args:

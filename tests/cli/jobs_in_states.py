@@ -1,4 +1,4 @@
-"""What the tests of the commands on jobs share: jobs in many states behind a door, and a terminal that answers."""
+"""What the tests of the commands on jobs share: jobs in many states in a file or behind a server, and a terminal that answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from doors import Server
+from protocol_server import Server
 
 import resonate_core as rc
 

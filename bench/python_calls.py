@@ -1,4 +1,4 @@
-"""The doors of the Python module, beside a pybind11 function that only fills a map."""
+"""The calls of the Python module, beside a pybind11 function that only fills a map."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def measure_file(folder: str, rounds: int) -> dict[str, float]:
 
 
 def measure(rounds: int) -> dict[str, float]:
-    """Operations per second of every door."""
+    """Operations per second of every call."""
     return rates(
         {
             "pybind11 probe create": probe_create,

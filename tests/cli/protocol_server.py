@@ -1,4 +1,4 @@
-"""What the tests of the command line share: how a command ended, what is behind every door, and a server to ask."""
+"""What the tests of the command line share: how a command ended, what their stores hold, and a server to ask."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Run = Callable[..., Ran]
 
 
 def fill(store: rc.Store) -> None:
-    """What every door is tested with."""
+    """The contents of the store of a test, in a file or behind a server."""
     store.promises.create("done", FAR, param={"amount": 3}, tags={"team": "blue"})
     store.promises.resolve("done", "ok")
     store.promises.create("open", FAR)
