@@ -256,6 +256,35 @@ Example:
     5000
 )doc");
 
+  KeywordMethod<&exchange>::bind(bound, "_exchange",
+                                 {{{"completed", Given::required},
+                                   {"started", Given::required},
+                                   {"queues", Given::required},
+                                   {"count", Given::required},
+                                   {"worker", Given::required},
+                                   {"lease", Given::required},
+                                   {"run_lease", Given::required},
+                                   {"strict", Given::required},
+                                   {"start", Given::required}}},
+                                 Exchanged::type_name(), R"doc(
+Complete jobs, start claimed ones and claim more, in one transaction: `complete_many`, `start_many` and `claim`.
+
+Args:
+    completed: As of `complete_many`; none: complete nothing.
+    started: As of `start_many`; none: start nothing.
+    count: As of `claim`; 0: claim nothing.
+
+Returns:
+    The results of the three requests. A result is None if its request was empty, or was refused as a whole; to see why, make it alone.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.jobs.enqueue("t", id="a")
+    >>> completed, started, claimed = store.jobs._exchange([], [("b", 1)], "default", 1, "w", 60_000, 60_000, False, 1)
+    >>> completed, started, [job.state for job in claimed]
+    (None, [404], ['running'])
+)doc");
+
   bound
       .def("start", &start, py::arg("id"), py::arg("version"), py::kw_only(), py::arg("lease") = py::none(), R"doc(
 Start the attempt of a claimed job.
@@ -307,26 +336,6 @@ Example:
     >>> store = rc.Store(clock=rc.ManualClock())
     >>> store.jobs.complete_many([("a", 1, None)])
     [404]
-)doc")
-      .def("_exchange", &exchange, py::arg("completed"), py::arg("started"), py::arg("queues"), py::arg("count"), py::kw_only(),
-           py::arg("worker"), py::arg("lease"), py::arg("run_lease"), py::arg("strict"), py::arg("start"), R"doc(
-Complete jobs, start claimed ones and claim more, in one transaction: `complete_many`, `start_many` and `claim`.
-
-Args:
-    completed: As of `complete_many`; none: complete nothing.
-    started: As of `start_many`; none: start nothing.
-    count: As of `claim`; 0: claim nothing.
-
-Returns:
-    The results of the three requests. A result is None if its request was empty, or was refused as a whole; to see why, make it alone.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a")
-    >>> options = {"worker": "w", "lease": 60_000, "run_lease": 60_000, "strict": False, "start": 1}
-    >>> completed, started, claimed = store.jobs._exchange([], [("b", 1)], "default", 1, **options)
-    >>> completed, started, [job.state for job in claimed]
-    (None, [404], ['running'])
 )doc")
       .def("heartbeat", &heartbeat, py::arg("worker"), py::arg("jobs"), R"doc(
 Renew the leases of claimed or running jobs, each by its own duration.

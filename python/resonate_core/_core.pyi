@@ -2342,7 +2342,6 @@ class Jobs:
         started: collections.abc.Iterable[tuple[str, int]],
         queues: str | collections.abc.Iterable[str] | collections.abc.Mapping[str, int],
         count: int | None,
-        *,
         worker: str,
         lease: int | datetime.timedelta,
         run_lease: int | datetime.timedelta | None,
@@ -2363,8 +2362,7 @@ class Jobs:
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
             >>> _ = store.jobs.enqueue("t", id="a")
-            >>> options = {"worker": "w", "lease": 60_000, "run_lease": 60_000, "strict": False, "start": 1}
-            >>> completed, started, claimed = store.jobs._exchange([], [("b", 1)], "default", 1, **options)
+            >>> completed, started, claimed = store.jobs._exchange([], [("b", 1)], "default", 1, "w", 60_000, 60_000, False, 1)
             >>> completed, started, [job.state for job in claimed]
             (None, [404], ['running'])
         """

@@ -149,7 +149,11 @@ def _shown(hint: Any) -> str:
 
 
 def _by_msgspec(msgspec: Any, hint: Any) -> Conversion:
+    unchanged = hint if hint in (str, int, bool) else None  # such a value is its own conversion, which is faster
+
     def convert(data: Any) -> Any:
+        if type(data) is unchanged:
+            return data
         try:
             return msgspec.convert(data, hint, str_keys=True, dec_hook=_decode_model)
         except msgspec.ValidationError as error:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from .context import BatchContext, JobContext, current
-from .outcomes import TIMED_OUT, Failure, JobCancelled, Outcome, called_off, outcome_of, unknown_type, unwritable
+from .outcomes import COMPLETED, TIMED_OUT, Failure, JobCancelled, Outcome, called_off, outcome_of, unknown_type, unwritable
 from .records import JobRecord
 from .tasks import BatchTask, WorkerTask
 
@@ -233,7 +233,9 @@ async def _call_async(context: JobContext | BatchContext, task: Any, middleware:
 
 def _returned(context: JobContext, result: Any) -> Outcome:
     """The outcome of a handler that returned. One that knew that its time is over may have left halfway."""
-    return TIMED_OUT if context.reason == "timeout" else Outcome("completed", result)
+    if context.reason == "timeout":
+        return TIMED_OUT
+    return COMPLETED if result is None else Outcome("completed", result)
 
 
 def _raised(context: JobContext, error: BaseException, task: WorkerTask[Any, Any]) -> Outcome:

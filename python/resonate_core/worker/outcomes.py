@@ -209,6 +209,7 @@ class Outcome(NamedTuple):
 
 
 DROPPED = Outcome("dropped")
+COMPLETED = Outcome("completed")
 TIMED_OUT = Outcome("failed", failure=Failure("TaskTimeout", "the attempt took longer than its timeout"))
 PUT_BACK = Outcome("snoozed", delay=0)
 #: Of a job that was claimed and not started.

@@ -65,7 +65,8 @@ class Registry(Listening):
 
     def tracing(self) -> Tracing | None:
         """What opens spans; None if it is off, such as before the program has configured OpenTelemetry."""
-        if self._traced is None and self._may_trace:
+        # Read for each job, so the usual case, in which nothing has imported OpenTelemetry, ends here.
+        if self._traced is None and self._may_trace and "opentelemetry.trace" in sys.modules:
             self._traced = make_tracing(None)
         return self._traced
 

@@ -83,7 +83,7 @@ class Threads(Generic[_T]):
                     item = self._items.popleft()
                 except IndexError:
                     break
-                if self._items and not self._waking:
+                if self._items and not self._waking and (self._idle or self._started < self._limit):
                     self._wake()
                 try:
                     self._run(item)
