@@ -142,14 +142,14 @@ TEST_F(TraceTest, ReplaysRandomPrograms) {
                              .retry_timeout = seed % 3 ? std::optional<Duration>(3000) : std::nullopt,
                              .catchup = static_cast<CatchUp>(seed % 3),
                              .unblock_retention = 15'000});
-    EnvelopeHandler handler(engine);
+    EnvelopeHandler its_handler(engine);
     RandomProgram program(seed);
     lines.clear();
     const auto run = [&](int requests) {
       for (int i = 0; i < requests; ++i) {
         auto [kind, data] = program.next(clock->now());
         const json request = {{"kind", kind}, {"head", {{"corrId", "c"}, {"version", "2026-04-01"}}}, {"data", data}};
-        handler.apply_json(request.dump());
+        its_handler.apply_json(request.dump());
         if (program.pick(4) == 0) clock->advance(program.pick(3000));
         if (program.pick(20) == 0) engine->tick(clock->now() + program.pick(30'000));
         if (program.pick(15) == 0) engine->take_messages(2);
