@@ -64,7 +64,7 @@ def test_a_page_is_no_server(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments, told",
+    "arguments, seen",
     [
         ((), "which server?"),
         (("ftp://a",), "url must be"),

@@ -80,7 +80,7 @@ def test_each_runs_again_with_the_payload_that_it_has(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "seen"),
     [
         ('{"kind": "bulk", "data": {"kind": {}, "ids": ["a"]}}', "data.kind must be one of"),
         ('{"kind": "job.rerun", "data": {"id": "job-nan", "payloadText": "\\ud800"}}', "data.payloadText must be valid Unicode"),

@@ -25,12 +25,12 @@ def padded(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
-@pytest.mark.parametrize("told", [True, False])
-def test_a_body_up_to_the_limit_is_taken_and_no_longer(parts: int, seen: bool) -> None:
+@pytest.mark.parametrize("declares_length", [True, False])
+def test_a_body_up_to_the_limit_is_taken_and_no_longer(parts: int, declares_length: bool) -> None:
     for size, status in ((1024, 404), (1025, 413), (3000, 413)):
         body = padded(size)
         cut = [body[i * size // parts : (i + 1) * size // parts] for i in range(parts)]
-        headers = {"content-length": str(size)} if seen else {}
+        headers = {"content-length": str(size)} if declares_length else {}
         (answer,) = ask({"body": cut, "headers": headers}, limits=LimitSettings(body_bytes=1024))
         if status == 404:
             refused(answer, 404)
