@@ -11,6 +11,9 @@ import pytest
 from resonate_core import Store
 from resonate_core.asgi import PushSettings, create_app
 
+#: Seconds after which the failures that are still missing will not come.
+_PATIENCE = 60.0
+
 
 def failed_pushes(
     caplog: pytest.LogCaptureFixture, settings: PushSettings, count: int, *, accepts: bool = False, seed: int | None = None
@@ -40,5 +43,5 @@ def failed_pushes(
                 while len(logged()) < count:
                     await asyncio.sleep(0.001)
 
-    asyncio.run(main())
+    asyncio.run(asyncio.wait_for(main(), _PATIENCE))
     return logged()
