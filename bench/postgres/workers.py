@@ -70,7 +70,7 @@ def build_river(folder: Path) -> Path | str:
 
 def river(program: Path, url: str) -> float:
     """Jobs a second of River, in a database of its own."""
-    return _figures([str(program), "-url", url, "-count", str(JOBS["River"]), "-workers", str(AT_ONCE), "-payload", PAYLOAD])
+    return _rate([str(program), "-url", url, "-count", str(JOBS["River"]), "-workers", str(AT_ONCE), "-payload", PAYLOAD])
 
 
 def procrastinate(python: Path, url: str) -> float | str:
@@ -79,10 +79,10 @@ def procrastinate(python: Path, url: str) -> float | str:
     if asked.returncode != 0:
         return f"procrastinate is not measured: {python} has none (scripts/bench installs it)"
     program = str(_HERE / "procrastinate_program.py")
-    return _figures([str(python), program, url, str(JOBS["procrastinate"]), str(AT_ONCE), PAYLOAD])
+    return _rate([str(python), program, url, str(JOBS["procrastinate"]), str(AT_ONCE), PAYLOAD])
 
 
-def _figures(command: list[str]) -> float:
+def _rate(command: list[str]) -> float:
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_PATIENCE)
     rate: float = json.loads(done.stdout)["rate"]
     return rate

@@ -14,7 +14,7 @@ __all__ = ["Call", "Requests", "calls_of", "family_of", "function_of", "in_order
 
 
 class Requests(Protocol):
-    """What answers the requests of the protocol: a store, a server, or an object that sends them to one."""
+    """A store, a server, or an object that sends requests of the protocol to one of them."""
 
     def send(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
         """Return the data of a reply; raise what a refusal is there."""

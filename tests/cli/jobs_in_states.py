@@ -1,4 +1,4 @@
-"""What the tests of the commands on jobs share: jobs in many states in a file or behind a server, and a terminal that answers."""
+"""Helpers for tests of the commands on jobs: stores with jobs in many states, and a terminal that types answers."""
 
 from __future__ import annotations
 

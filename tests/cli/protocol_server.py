@@ -1,4 +1,4 @@
-"""What the tests of the command line share: how a command ended, what their stores hold, and a server to ask."""
+"""Helpers for tests of the command line: the contents of a store, and a server that records the requests it gets."""
 
 from __future__ import annotations
 

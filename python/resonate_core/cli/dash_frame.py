@@ -73,7 +73,7 @@ class QueueFrame:
 
 @dataclass(frozen=True)
 class Frame:
-    """What the dash shows at one instant.
+    """The queues, running jobs and failed jobs that the dash shows, at one instant.
 
     Attributes:
         at: The instant, in Unix ms.

@@ -31,7 +31,7 @@ def preview(
     a clock that begins at the store's instant. The same rows without the requests show what would happen anyway.
 
     Args:
-        access: That of the response. Its principal judges the requests as if they were done.
+        access: To the store, with the redaction of the response. Its principal judges the requests as if they were done.
         requests: Kinds and data.
         horizon: How far to look ahead, in ms.
         bulk: Whether a refused request does not stop the others.

@@ -42,7 +42,7 @@ def job(access: StoreAccess, given: Mapping[str, Any], *, brief: bool = False, m
     """Return a job for a view.
 
     Args:
-        access: That of the response.
+        access: To the store, with the redaction of the response.
         given: As on the wire.
         brief: For a list: without attempts and the lines of reports, and with a short payload.
         most: The most characters of its payload and result.

@@ -51,7 +51,7 @@ def changes_shown(
     """Return what differs between two full snapshots, with the records as the views show them; only what is visible.
 
     Args:
-        access: That of the response.
+        access: To the store, with the redaction of the response.
         before: The first snapshot.
         after: The second.
         partial: Whether the snapshots hold some of the rows only, so that the counts of a queue mean nothing.

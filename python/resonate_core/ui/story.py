@@ -48,7 +48,7 @@ def pytest_story(access: StoreAccess, journey: Journey, n: int) -> str:
     """Return Python code of a test that runs the events up to one, and compares statuses and the states at the end.
 
     Args:
-        access: That of the response: redacted values are not written.
+        access: To the store, with the redaction of the response: redacted values are not written.
         journey: The recording.
         n: The last event.
     """

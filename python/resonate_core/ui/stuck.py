@@ -122,7 +122,7 @@ def explain(access: StoreAccess, id: str, listening: Callable[[str], bool | None
     """Return why an id does not move, as one principal sees it.
 
     Args:
-        access: That of the response.
+        access: To the store, with the redaction of the response.
         id: An id, or the name of a queue.
         listening: Returns whether a worker listens on an address; None if that is not known.
     """

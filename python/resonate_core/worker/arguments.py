@@ -108,10 +108,7 @@ class Whole:
         self.invoke: Invoke = signature.whole(self._read)
 
     def _read(self, context: JobContext) -> Any:
-        try:
-            return self.decode(_upcasted(self._upcast, data_of(context.job.payload)))
-        except Unfit as error:
-            raise _invalid(error) from error
+        return _read(context, self._upcast, self.decode)
 
     def decode(self, data: Any) -> Any:
         """The argument. An empty payload leaves the default of its parameter, or is None without one."""
@@ -119,12 +116,7 @@ class Whole:
             if self._first.default is not self._first.empty:
                 return self._first.default
             data = None
-        if self._conversion is None:
-            return data
-        try:
-            return self._conversion.convert(data)
-        except Unfit as error:
-            raise Unfit(at_member(str(error), "")) from error
+        return data if self._conversion is None else _converted(self._conversion, data, "")
 
     def payload_of(self, bound: dict[str, Any]) -> Any:
         """The one argument."""
@@ -158,58 +150,37 @@ class ByName:
         self._alone = signature.first.name if first_alone and signature.first is not None else None
         self._contexts = [p.name for p in signature.contexts]
         self._required = [p.name for p in signature.required]
-        self._needed = frozenset(self._required)
         self._known = {p.name: p for p in signature.rest if p.kind not in (*MANY, *NAMELESS)}
-        self._names = frozenset(self._known)
         self._any_name = any(p.kind is p.VAR_KEYWORD for p in signature.rest)
         found = {
             name: _converter(signature.hint(p), f"parameter {name!r} of {signature.function!r}") for name, p in self._known.items()
         }
-        self._conversions = {name: each.convert for name, each in found.items() if each is not None}
-        self._schemas = {name: each.schema for name, each in found.items() if each is not None}
-        self._function = signature.function
+        self._conversions = {name: each for name, each in found.items() if each is not None}
 
     def invoke(self, context: JobContext) -> Any:
         """Call the handler with the members."""
-        try:
-            data = data_of(context.job.payload)
-            members = self.decode(data if self._upcast is None else _upcasted(self._upcast, data))
-        except Unfit as error:
-            raise _invalid(error) from error
-        if self._contexts:
-            return self._function(**members, **dict.fromkeys(self._contexts, context))
-        return self._function(**members)
+        members = _read(context, self._upcast, self.decode)
+        return self._signature.function(**members, **dict.fromkeys(self._contexts, context))
 
     def decode(self, data: Any) -> dict[str, Any]:
         """The arguments by name."""
         members = data if isinstance(data, dict) else self._members(data)
-        names = members.keys()
-        if not names >= self._needed or ((self._any_name or not names <= self._names) and self._unknown(members)):
-            raise self._misfit(members)
+        missing = [name for name in self._required if name not in members]
+        unknown = [name for name in members if name in self._contexts or not (self._any_name or name in self._known)]
+        if missing or unknown:
+            lacks = f"lacks {', '.join(missing)}" if missing else ""
+            has = f"has {', '.join(unknown)}" if unknown else ""
+            hint = f"; {_HOW_WHOLE}" if self._alone is not None else ""
+            raise Unfit(
+                f"members of the payload must be the handler's arguments {self._signature}; "
+                f"it {' and '.join(filter(None, (lacks, has)))}{hint}"
+            )
         if not self._conversions:
             return members
-        converted = {}
-        for name, given in members.items():
-            convert = self._conversions.get(name)
-            try:
-                converted[name] = given if convert is None else convert(given)
-            except Unfit as error:
-                raise Unfit(at_member(str(error), name)) from error
-        return converted
-
-    def _unknown(self, members: dict[str, Any]) -> list[str]:
-        """The members that no argument takes."""
-        return [name for name in members if name in self._contexts or not (self._any_name or name in self._known)]
-
-    def _misfit(self, members: dict[str, Any]) -> Unfit:
-        missing, unknown = [name for name in self._required if name not in members], self._unknown(members)
-        lacks = f"lacks {', '.join(missing)}" if missing else ""
-        has = f"has {', '.join(unknown)}" if unknown else ""
-        hint = f"; {_HOW_WHOLE}" if self._alone is not None else ""
-        return Unfit(
-            f"members of the payload must be the handler's arguments {self._signature}; "
-            f"it {' and '.join(filter(None, (lacks, has)))}{hint}"
-        )
+        return {
+            name: _converted(self._conversions[name], given, name) if name in self._conversions else given
+            for name, given in members.items()
+        }
 
     def _members(self, data: Any) -> dict[str, Any]:
         """The members of a payload that is no object."""
@@ -237,7 +208,7 @@ class ByName:
         """The JSON Schema of the payload; definitions that it refers to are added to the dict."""
         properties = {}
         for name, parameter in self._known.items():
-            found = self._schemas[name](definitions) if name in self._schemas else {}
+            found = self._conversions[name].schema(definitions) if name in self._conversions else {}
             if parameter.default is not parameter.empty:
                 found["default"] = encoded(parameter.default)
             properties[name] = found
@@ -279,6 +250,16 @@ def _upcasted(upcast: Upcast | None, data: Any) -> Any:
         raise Unfit(f"upcast raised {type(error).__name__}: {error}") from error
 
 
-def _invalid(error: Unfit) -> JobError:
-    """The error of a payload that does not fit its handler: it fails its job for good."""
-    return JobError(INVALID_PAYLOAD, str(error), retryable=False)
+def _converted(conversion: Conversion, data: Any, member: str) -> Any:
+    try:
+        return conversion.convert(data)
+    except Unfit as error:
+        raise Unfit(at_member(str(error), member)) from error
+
+
+def _read(context: JobContext, upcast: Upcast | None, decode: Callable[[Any], Any]) -> Any:
+    """Read the payload of a job for a handler: one that does not fit fails its job for good."""
+    try:
+        return decode(_upcasted(upcast, data_of(context.job.payload)))
+    except Unfit as error:
+        raise JobError(INVALID_PAYLOAD, str(error), retryable=False) from error

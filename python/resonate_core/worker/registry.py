@@ -65,8 +65,7 @@ class Registry(Listening):
 
     def tracing(self) -> Tracing | None:
         """What opens spans; None if it is off, such as before the program has configured OpenTelemetry."""
-        # Read for each job, so the usual case, in which nothing has imported OpenTelemetry, ends here.
-        if self._traced is None and self._may_trace and "opentelemetry.trace" in sys.modules:
+        if self._traced is None and self._may_trace:
             self._traced = make_tracing(None)
         return self._traced
 

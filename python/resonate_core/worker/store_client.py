@@ -57,9 +57,8 @@ class StoreClient:
 
     def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> Exchanged:
         queues, count, worker, lease, run_lease, strict, start = claim
-        jobs: Any  # a JobBatch is a sequence
         completed, started, jobs = self._jobs._exchange(results, held, queues, count, worker, lease, run_lease, strict, start)
-        return Exchanged(completed, started, None if jobs is None else Claimed(jobs, jobs.next_at))
+        return Exchanged(completed, started, None if jobs is None else Claimed(cast("Sequence[JobRecord]", jobs), jobs.next_at))
 
     def claim(self, claim: Claim) -> Claimed:
         """Take every step that is due first."""

@@ -83,6 +83,7 @@ class Threads(Generic[_T]):
                     item = self._items.popleft()
                 except IndexError:
                     break
+                # Looked at without the lock: a thread that becomes idle looks for items once more, with it.
                 if self._items and not self._waking and (self._idle or self._started < self._limit):
                     self._wake()
                 try:
