@@ -5,6 +5,7 @@
 #include "arguments.hpp"
 #include "bind.hpp"
 #include "codec/reader.hpp"
+#include "keyword_method.hpp"
 #include "record_class.hpp"
 #include "value_codec.hpp"
 
@@ -30,6 +31,8 @@ JsonDict to_dict(const Value& value) {
 JsonDict members_of(const AnyValue& value, const StringMapping& headers, const std::string& argument) {
   return to_dict(value_of(value, headers, argument.c_str()));
 }
+
+AnyValue json(const Value& value) { return AnyValue(decoded_json(value)); }
 
 std::string repr(const Value& value) {
   constexpr std::size_t kShown = 60;
@@ -126,7 +129,9 @@ Example:
     'hi'
 )doc")
       .def(
-          "json", [](const Value& self) { return AnyValue(decoded_json(self)); }, R"doc(
+          "__bool__", [](const Value& self) { return !self.empty(); }, "Whether headers or data were given.");
+  // Once for each job that a worker runs.
+  KeywordMethod<&json>::bind(bound, "json", {}, "typing.Any", R"doc(
 Return the decoded data as JSON; None without data.
 
 Raises:
@@ -135,9 +140,7 @@ Raises:
 Example:
     >>> rc.Value(data="WzEsMl0=").json()
     [1, 2]
-)doc")
-      .def(
-          "__bool__", [](const Value& self) { return !self.empty(); }, "Whether headers or data were given.");
+)doc");
   def_record(bound, RecordTraits<Value>{.to_dict = to_dict,
                                         .to_dict_doc = R"doc(
 Return the value as in an envelope of 2026-04-01: only the members that were given.

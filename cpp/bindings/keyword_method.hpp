@@ -87,14 +87,13 @@ class KeywordMethod<Function> {
 
   static void bind(py::handle type, const char* name, const Parameters& parameters, const char* result_type, const char* doc) {
     const std::string self_type = type_name_of(type);
-    const char* const types[] = {Arguments::type_name()...};
+    const std::array<const char*, kSize> types{Arguments::type_name()...};
     bind_with_signature(type, name, parameters,
-                        signature_of(name, self_type.c_str(), parameters.data(), types, kSize, result_type) + "\n" + doc);
+                        signature_of(name, self_type.c_str(), parameters.data(), types.data(), kSize, result_type) + "\n" + doc);
   }
 
   // `doc` begins with its signature, or several of them as pybind11 writes overloads.
   static void bind_with_signature(py::handle type, const char* name, const Parameters& parameters, const std::string& doc) {
-    static_assert(kSize > 0);
     name_ = name;
     parameters_ = parameters;
     for (std::size_t i = 0; i < kSize; ++i) names_[i] = interned(parameters[i].name);
