@@ -160,6 +160,8 @@ class ByName:
     def invoke(self, context: JobContext) -> Any:
         """Call the handler with the members."""
         members = _read(context, self._upcast, self.decode)
+        if not self._contexts:
+            return self._signature.function(**members)
         return self._signature.function(**members, **dict.fromkeys(self._contexts, context))
 
     def decode(self, data: Any) -> dict[str, Any]:
@@ -241,9 +243,7 @@ def _only(bound: dict[str, Any], first: inspect.Parameter) -> Any:
     return _NULL if given is None and first.name in bound else given
 
 
-def _upcasted(upcast: Upcast | None, data: Any) -> Any:
-    if upcast is None or data is EMPTY:
-        return data
+def _upcasted(upcast: Upcast, data: Any) -> Any:
     try:
         return encoded(upcast(data))
     except Exception as error:
@@ -260,6 +260,7 @@ def _converted(conversion: Conversion, data: Any, member: str) -> Any:
 def _read(context: JobContext, upcast: Upcast | None, decode: Callable[[Any], Any]) -> Any:
     """Read the payload of a job for a handler: one that does not fit fails its job for good."""
     try:
-        return decode(_upcasted(upcast, data_of(context.job.payload)))
+        data = data_of(context.job.payload)
+        return decode(data if upcast is None or data is EMPTY else _upcasted(upcast, data))
     except Unfit as error:
         raise JobError(INVALID_PAYLOAD, str(error), retryable=False) from error

@@ -83,18 +83,18 @@ def run_round(
         before_claim: Called before jobs are claimed.
         stopping: Whether the worker stops, so that nothing is claimed or started.
     """
-    events = parts.registry.events
+    events = parts.registry.events if parts.registry.events else None
     exchange = _Exchange(parts, round, before_claim, stopping)
     try:
         try:
             if round.ended:
-                report(parts.client, round.ended, parts.counts, events.ended if events else None, exchange.complete)
+                report(parts.client, round.ended, parts.counts, None if events is None else events.ended, exchange.complete)
             exchange.send(())
         finally:
             exchange.finish()
     except (StoreError, OSError) as error:
         round.error = error
-    if events:
+    if events is not None:
         events.look(job for item in (*round.started, *round.claimed) for job in item)
 
 
@@ -127,14 +127,20 @@ class _Exchange:
         return self._parts.client.complete_many(results)
 
     def send(self, results: Sequence[tuple[str, int, Any]]) -> None:
-        """Start and claim, together with these completions, unless that is done or the worker stops.
+        """Start some of what waits, and claim, together with these completions, unless that is done or the worker stops.
 
         If there are completions and the client cannot, nothing happens: they are then sent first, by themselves.
         """
         if self._done is not None or self._stopping():
             return
-        claim = self._plan()
-        if self._held or claim.most:
+        round, settings = self._round, self._parts.settings
+        self._choose(round.slots)
+        if round.room and self._before_claim is not None:
+            self._before_claim()
+        start = min(round.room, round.slots - len(self._items))
+        claim = Claim(settings.queues, round.room, settings.name, settings.lease, settings.run_lease, settings.strict, start)
+        self._claim = claim
+        if self._held or round.room:
             self._done = self._parts.client.exchange(results, self._held, claim)
         if self._done is None and not results:
             self._done = Exchanged()
@@ -151,16 +157,6 @@ class _Exchange:
         if left > 0 and self._round.claimed:  # the claim has taken a batch, whose first job runs, or a start was refused
             self._choose(left)
             self._begin(None)
-
-    def _plan(self) -> Claim:
-        """Choose what to start of what waits, and what to claim and start beside it."""
-        round, settings = self._round, self._parts.settings
-        self._choose(round.slots)
-        if round.room and self._before_claim is not None:
-            self._before_claim()
-        start = min(round.room, round.slots - len(self._items))
-        self._claim = Claim(settings.queues, round.room, settings.name, settings.lease, settings.run_lease, settings.strict, start)
-        return self._claim
 
     def _choose(self, slots: int) -> None:
         """Choose what to start of what waits, as much as one request holds."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from .client import Held
-from .execution import Attempt, Ended, Execution, WorkItem, begin
+from .execution import Attempt, Ended, Execution, Middleware, WorkItem, begin
 from .outcomes import PUT_BACK, TIMED_OUT, Outcome
 from .records import JobRecord
 from .settings import Parts
@@ -41,11 +40,12 @@ class Executor:
         self._loop = loop
         self._wake = wake
         self._progressed = progressed
+        self._around: list[Middleware] = []  # around each handler
         self.ready: deque[WorkItem] = deque()
         self.unreported: deque[tuple[Attempt, Outcome]] = deque()
         self._running: dict[str, Attempt] = {}
         self._orphans: dict[Attempt, None] = {}  # attempts that continue, and that the worker does not wait for, in order
-        self._taken = 0  # slots
+        self._free = parts.settings.concurrency  # slots; below 0 if threads have more calls than that waiting for them
         self._ended: deque[Ended] = deque()  # from threads too
         self._signalled = False
         self._over = False
@@ -64,10 +64,6 @@ class Executor:
     def waiting(self) -> int:
         """The number of started work items that wait for a slot or a thread."""
         return len(self.ready) + max(0, -self._free)
-
-    @property
-    def _free(self) -> int:
-        return self._settings.concurrency - self._taken
 
     @property
     def idle(self) -> bool:
@@ -95,13 +91,14 @@ class Executor:
         count = len(self.ready) if self._threads_only else min(len(self.ready), self._free)
         if count <= 0 or self._stopping:
             return
+        self._around = self._registry.around_handlers
         for_threads: list[Execution] = []
         now = self._client.now()
         for _ in range(count):
             execution = begin(self.ready.popleft(), self._registry.tasks, self._settings.name, now, self._client.now)
             for attempt in execution.attempts:
                 self._began(attempt, now)
-            self._taken += 1
+            self._free -= 1
             task = execution.task
             if task is None:
                 self._end(execution.run(()))
@@ -128,14 +125,16 @@ class Executor:
             attempt.timer = self._loop.call_later(max(0, end - now) / 1000, self._time_out, attempt)
 
     def _run_in_thread(self, execution: Execution) -> None:
-        self._ended.append(execution.run(self._registry.around_handlers))
+        self._ended.append(execution.run(self._around))
         if not self._signalled and not self._over:
             self._signalled = True
-            with contextlib.suppress(RuntimeError):  # the loop is closed, and the job was put back long ago
+            try:
                 self._loop.call_soon_threadsafe(self._wake.set)
+            except RuntimeError:
+                return  # the loop is closed, and the job was put back long ago
 
     async def _run_in_loop(self, execution: Execution) -> None:
-        self._end(await execution.run_async(self._registry.around_handlers))
+        self._end(await execution.run_async(self._around))
 
     def _never_begun(self, execution: Execution, handle: asyncio.Task[None]) -> None:
         """End a handler whose task was cancelled from outside before its first step, so that it has no outcome."""
@@ -152,7 +151,7 @@ class Executor:
         """Free the slots of what has ended."""
         self._signalled = False  # before the look: what ends after it wakes the claim loop
         while self._ended:
-            self._taken -= 1
+            self._free += 1
             for attempt, outcome in self._ended.popleft():
                 self._forget(attempt)
                 self._report(attempt, outcome)
@@ -218,7 +217,7 @@ class Executor:
         while self.ready:
             self.put_back(self.ready.popleft())
         for execution in self._pool.withdraw():
-            self._taken -= 1
+            self._free += 1
             for attempt in execution.attempts:
                 self._forget(attempt)
                 self._report(attempt, PUT_BACK)

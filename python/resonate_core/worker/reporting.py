@@ -67,7 +67,7 @@ def report(
         complete: Completes several in place of the client.
     """
     silent = not _log.isEnabledFor(logging.DEBUG)
-    send_progress(client, (attempt for attempt, _ in ended))
+    send_progress(client, [attempt for attempt, _ in ended])
     while ended:
         first = ended[0][1]
         if first.kind == "completed":

@@ -147,7 +147,6 @@ class Session:
     async def _call(self, function: Callable[..., _T], *args: Any) -> _T:
         """Call the client: beside the loop if it takes time and others would wait for it."""
         if self._inline:
-            await asyncio.sleep(0)  # so that a busy worker lets other tasks of the loop run
             return function(*args)
         return await self.loop.run_in_executor(self._pool, function, *args)
 
@@ -227,6 +226,7 @@ class Session:
 
     async def _claim_loop(self) -> None:
         executor = self.executor
+        waited = True  # since the last round
         while True:
             self._wake.clear()
             executor.collect()
@@ -237,11 +237,16 @@ class Session:
                     return
             executor.begin_ready()
             slots = 0 if self.stopping else executor.slots
-            room = self._room(slots) if executor.unreported or self.loop.time() >= self._claim_at else 0
-            if executor.unreported or room or (slots and self._claimed):
-                await self._round(slots, room)
+            room = self._room(slots)
+            claims = room if executor.unreported or (room and self.loop.time() >= self._claim_at) else 0
+            if executor.unreported or claims or (slots and self._claimed):
+                if self._inline and not waited:
+                    await asyncio.sleep(0)  # so that a busy worker lets other tasks of the loop run
+                waited = False
+                await self._round(slots, claims)
             else:
-                await self._wait(slots)
+                await self._wait(room)
+                waited = True
 
     def _room(self, slots: int) -> int:
         """How many jobs to claim: none while half a batch is here, so that a claim is worth its transaction."""
@@ -306,10 +311,10 @@ class Session:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._stopped.wait(), pause)
 
-    async def _wait(self, slots: int) -> None:
+    async def _wait(self, room: int) -> None:
         """Wait until a handler ended, the store has something to claim, or it is time for the next claim."""
         timer = None
-        if self._room(slots) and self._claim_at < math.inf:
+        if room and self._claim_at < math.inf:
             timer = self.loop.call_later(max(0.0, self._claim_at - self.loop.time()), self._wake.set)
         try:
             await self._wake.wait()
