@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from protocol_server import FAR, Run
@@ -98,6 +99,21 @@ def test_every_command_explains_itself(run: Run) -> None:
     assert "Exit codes" in run("--help").out
     assert run("--version").out == f"{rc.__version__}\n"
     assert run().code == 2
+
+
+def options(command: Any) -> dict[str, Any]:
+    """The flags of a command, and those of the commands in it."""
+    inner = {name: options(each) for name, each in getattr(command, "commands", {}).items()}
+    return inner | {each.name: each.opts for each in command.params}
+
+
+def test_a_command_is_the_same_without_the_others() -> None:
+    whole = app.command_for(())
+    for name, command in whole.commands.items():
+        alone = app.command_for((name,)).commands
+        assert list(alone) == [name]
+        if name not in ("serve", "config"):  # these have their flags only if they are named
+            assert options(alone[name]) == options(command)
 
 
 @pytest.mark.parametrize(

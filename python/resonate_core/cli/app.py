@@ -44,17 +44,22 @@ def root(
 
 
 def command_for(arguments: Sequence[str]) -> Any:
-    """The program as click runs it, made once in a process: that takes longer than most commands.
+    """The program as click runs it, kept for the next call: to make it takes longer than most commands.
 
     Args:
-        arguments: The arguments of the command.
+        arguments: The arguments of the command. If the first one is a command, the program has no other.
     """
-    return _command(server.wants_flags(arguments))
+    return _command(server.wants_flags(arguments), next(iter(arguments), None))
 
 
-@functools.cache
-def _command(with_flags: bool) -> Any:
-    return typer.main.get_command(app_for(with_flags))
+@functools.lru_cache(maxsize=32)
+def _command(with_flags: bool, name: str | None) -> Any:
+    app = app_for(with_flags)
+    commands = [each for each in app.registered_commands if each.name == name]
+    groups = [each for each in app.registered_groups if each.name == name]
+    if commands or groups:
+        app.registered_commands, app.registered_groups = commands, groups
+    return typer.main.get_command(app)
 
 
 def app_for(with_flags: bool) -> typer.Typer:
