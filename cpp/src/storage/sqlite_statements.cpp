@@ -35,21 +35,22 @@ std::string insert_into(const std::string& table, std::span<const SqlColumn> col
 }
 
 std::string text_of(Sql which) {
-  const std::string rows = select_from("resonate_promises", kRowColumns);
-  const std::string schedules = select_from("resonate_schedules", kScheduleColumns);
-  const std::string edges = select_from("resonate_edges", joined(kEdgeColumns, kEdgeKeys));
-  const std::string messages = select_from("resonate_messages", kMessageColumns);
-  const std::string waiting = "SELECT EXISTS (SELECT 1 FROM resonate_inbox WHERE status IS NULL)";
+  const auto rows = [] { return select_from("resonate_promises", kRowColumns); };
+  const auto schedules = [] { return select_from("resonate_schedules", kScheduleColumns); };
+  const auto edges = [] { return select_from("resonate_edges", joined(kEdgeColumns, kEdgeKeys)); };
+  const auto messages = [] { return select_from("resonate_messages", kMessageColumns); };
+  constexpr const char* waiting = "SELECT EXISTS (SELECT 1 FROM resonate_inbox WHERE status IS NULL)";
   switch (which) {
     case Sql::begin_read: return "BEGIN";
     case Sql::begin_write: return "BEGIN IMMEDIATE";
     case Sql::commit: return "COMMIT";
     case Sql::rollback: return "ROLLBACK";
     case Sql::data_version: return "PRAGMA data_version";
-    case Sql::load_counters: return "SELECT sequence, now, dropped, jobs, messages, (" + waiting + ") FROM resonate_counters";
+    case Sql::load_counters:
+      return "SELECT sequence, now, dropped, jobs, messages, (" + std::string(waiting) + ") FROM resonate_counters";
     case Sql::store_counters: return "UPDATE resonate_counters SET sequence = ?, now = ?, dropped = ?, jobs = ?, messages = ?";
-    case Sql::load_row: return rows + "id = ?";
-    case Sql::load_rows: return rows + "id IN (" + repeated("?", kRowsAtOnce) + ")";
+    case Sql::load_row: return rows() + "id = ?";
+    case Sql::load_rows: return rows() + "id IN (" + repeated("?", kRowsAtOnce) + ")";
     case Sql::insert_row: return insert_rows(kPlainColumns, 1);
     case Sql::insert_rows: return insert_rows(kPlainColumns, kRowsAtOnce);
     case Sql::insert_job_row: return insert_rows(joined(kPlainColumns, kJobColumns), 1);
@@ -73,22 +74,22 @@ std::string text_of(Sql which) {
     case Sql::count_rows: return "SELECT count(*) FROM resonate_promises";
     case Sql::first_due_row: return "SELECT min(due_at) FROM resonate_promises WHERE due_at IS NOT NULL";
     case Sql::first_due_schedule: return "SELECT min(due_at) FROM resonate_schedules WHERE due_at IS NOT NULL";
-    case Sql::load_schedule: return schedules + "id = ?";
+    case Sql::load_schedule: return schedules() + "id = ?";
     case Sql::replace_schedule: return "INSERT OR REPLACE " + insert_into("resonate_schedules", kScheduleColumns);
     case Sql::delete_schedule: return "DELETE FROM resonate_schedules WHERE id = ?";
-    case Sql::schedules_by_id: return schedules + "id > ? ORDER BY id LIMIT ?";
-    case Sql::schedules_by_due: return schedules + "due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
-    case Sql::schedules_set_aside: return schedules + "problem IS NOT NULL AND id > ? ORDER BY id LIMIT ?";
-    case Sql::edges: return edges + "kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
-    case Sql::edges_cancelled_with: return edges + "cancelled_with = ? AND owner > ? ORDER BY owner LIMIT ?";
+    case Sql::schedules_by_id: return schedules() + "id > ? ORDER BY id LIMIT ?";
+    case Sql::schedules_by_due: return schedules() + "due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
+    case Sql::schedules_set_aside: return schedules() + "problem IS NOT NULL AND id > ? ORDER BY id LIMIT ?";
+    case Sql::edges: return edges() + "kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::edges_cancelled_with: return edges() + "cancelled_with = ? AND owner > ? ORDER BY owner LIMIT ?";
     case Sql::has_edge: return "SELECT 1 FROM resonate_edges WHERE kind = ? AND owner = ? AND other = ?";
     case Sql::insert_edge: return "INSERT " + insert_into("resonate_edges", joined(kEdgeColumns, kEdgeKeys));
     case Sql::delete_edge: return "DELETE FROM resonate_edges WHERE kind = ? AND owner = ? AND seq = ?";
-    case Sql::messages: return messages + "seq > ? ORDER BY seq LIMIT ?";
-    case Sql::messages_to: return messages + "address = ? AND seq > ? ORDER BY seq LIMIT ?";
-    case Sql::messages_to_prefix: return messages + "(address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";
-    case Sql::unblocks: return messages + "unblock_of IS NOT NULL AND seq > ? ORDER BY seq LIMIT ?";
-    case Sql::unblocks_of: return messages + "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::messages: return messages() + "seq > ? ORDER BY seq LIMIT ?";
+    case Sql::messages_to: return messages() + "address = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::messages_to_prefix: return messages() + "(address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";
+    case Sql::unblocks: return messages() + "unblock_of IS NOT NULL AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::unblocks_of: return messages() + "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
     case Sql::insert_message: return "INSERT " + insert_into("resonate_messages", joined(kMessageColumns, kMessageKeys));
     case Sql::delete_message: return "DELETE FROM resonate_messages WHERE seq = ?";
     case Sql::lease_message: return update_by("resonate_messages", kLeaseColumns, "seq");
