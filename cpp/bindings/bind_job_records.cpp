@@ -6,6 +6,7 @@
 #include "codec/job_records_write.hpp"
 #include "codec/records_decode.hpp"
 #include "errors.hpp"
+#include "machine/job_transitions.hpp"
 #include "open_store.hpp"
 #include "python_sink.hpp"
 #include "record_class.hpp"
@@ -31,6 +32,26 @@ std::pair<std::string_view, std::string_view> job_state_names(const std::string&
   const std::optional<JobState> known = job_state_named(state);
   if (!known) raise(ErrorClass::invalid, "state must be a state of a job, got '" + state + "'");
   return {asynq_state(*known, gathering), horsies_name_of(*known)};
+}
+
+using JobStatesByEvent = Shown<"dict[str, tuple[resonate_core._core.JobState, ...]]">;
+
+// What people can do to a job, and the step that they see as a limit.
+constexpr std::pair<const char*, JobEvent> kNamedEvents[] = {{"job.run", JobEvent::run},
+                                                             {"job.cancel", JobEvent::cancel},
+                                                             {"job.archive", JobEvent::archive},
+                                                             {"job.delete", JobEvent::remove},
+                                                             {"expire", JobEvent::expire}};
+
+JobStatesByEvent job_states_before() {
+  py::dict made;
+  for (const auto& [name, event] : kNamedEvents) {
+    py::list states;
+    for (std::size_t i = 0; i < kJobStates; ++i)
+      if (const auto state = static_cast<JobState>(i); applies(event, state)) states.append(py::str(name_of(state)));
+    made[name] = py::tuple(states);
+  }
+  return JobStatesByEvent(std::move(made));
 }
 
 JsonDict job_dict(const JobRecord& job) {
@@ -243,6 +264,15 @@ Example:
     >>> from resonate_core._core import job_state_names
     >>> job_state_names("claimed"), job_state_names("scheduled", gathering=True)
     (('active', 'CLAIMED'), ('aggregating', 'PENDING'))
+)doc");
+
+  module.def("job_states_before", &job_states_before, R"doc(
+Return the states in which a request by hand applies to a job, by its kind, and those in which a job can expire (JOBS 3).
+
+Example:
+    >>> from resonate_core._core import job_states_before
+    >>> job_states_before()["job.archive"]
+    ('scheduled', 'pending', 'retry')
 )doc");
 
   py::class_<JobBatch, PageBase> batch(module, "JobBatch", R"doc(

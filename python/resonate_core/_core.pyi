@@ -61,6 +61,7 @@ __all__: list[str] = [
     "cron_next",
     "database_counts",
     "job_state_names",
+    "job_states_before",
     "replay",
     "request_kinds",
     "schema_versions",
@@ -4538,6 +4539,16 @@ def job_state_names(state: str, gathering: bool = False) -> tuple[str, str]:
         >>> from resonate_core._core import job_state_names
         >>> job_state_names("claimed"), job_state_names("scheduled", gathering=True)
         (('active', 'CLAIMED'), ('aggregating', 'PENDING'))
+    """
+
+def job_states_before() -> dict[str, tuple[JobState, ...]]:
+    """
+    Return the states in which a request by hand applies to a job, by its kind, and those in which a job can expire (JOBS 3).
+
+    Example:
+        >>> from resonate_core._core import job_states_before
+        >>> job_states_before()["job.archive"]
+        ('scheduled', 'pending', 'retry')
     """
 
 def replay(trace: str | os.PathLike[str] | collections.abc.Iterable[str | bytes]) -> Replay:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from resonate_core._instants import NEVER
 from resonate_core._lives import Life
+from resonate_core._states import ENDED_AT, STATES_BEFORE
 
-__all__ = ["ENDED_AT", "JobLives", "of_snapshot"]
+__all__ = ["JobLives", "of_snapshot"]
 
-NEVER = 2**63 - 1
-#: Which member of a record says when a job came to its end.
-ENDED_AT = {"completed": "completedAt", "failed": "failedAt", "cancelled": "cancelledAt", "expired": "expiredAt"}
 _WAITING = ("scheduled", "retry", "archived")
-_MAY_EXPIRE = ("scheduled", "pending", "retry", "claimed")
 #: What a request about all jobs that match does to each.
 _STATES_AFTER = {"job.cancel": "cancelled", "job.run": "pending", "job.archive": "archived", "job.delete": "deleted"}
 
@@ -170,5 +168,5 @@ class JobLives:
         """Ends the jobs that have expired by the end of the trace without a step."""
         for life in self._lives.values():
             good_until = NEVER if life.job is None else life.job.get("goodUntil", NEVER)
-            if good_until <= now and life.task is not None and life.task.state in _MAY_EXPIRE:
+            if good_until <= now and life.task is not None and life.task.state in STATES_BEFORE["expire"]:
                 life.settle("expired", good_until)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-#: What a job is called whose promise came to that end.
-JOB_ENDS = {"resolved": "completed", "rejected": "failed", "rejected_timedout": "failed", "rejected_canceled": "cancelled"}
+from ._states import JOB_ENDS
+
 #: How an attempt ended that was under way then.
 OUTCOMES = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
 

@@ -10,6 +10,7 @@ from ._calls.call import VERSION, refusal
 from ._calls.outcome import Seconds, still_pending, timeout_seconds, value_of
 from ._calls.values import text
 from ._core import ManualClock, Promise, Store
+from ._instants import NEVER
 from ._stopwatch import seconds
 from ._wakeup import Wakeup
 from .errors import NotFound
@@ -29,7 +30,6 @@ _BUSY_SHARE = 0.2
 #: Seconds: after a read that took longer, as much time passes before the next one, also if commits wake.
 _LONG_READ = 0.002
 _HEAD = {"corrId": "wait", "version": VERSION}
-_LAST = 2**63 - 1
 _LOOKS_ANYWAY = 0  # an instant that has passed: only messages and settlements wake
 
 
@@ -162,7 +162,7 @@ class _Watcher:
             if not self.waiting:
                 return
             took = seconds() - began
-            due = min(self.due.values(), default=_LAST)
+            due = min(self.due.values(), default=NEVER)
             pause = max((due - self.store.now) / 1000, 0) if self.moves_clock else _pause(self.store, due)
             if everything:
                 next_look = seconds() + max(pause, took / _BUSY_SHARE)

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from resonate_core._core import Store
 from resonate_core._history_jobs import JobLives, of_snapshot
+from resonate_core._instants import NEVER
 from resonate_core._lives import Life, Mark, Span
 from resonate_core.errors import Invalid
 
@@ -22,7 +23,6 @@ Records: TypeAlias = Iterable[Mapping[str, Any]]
 
 TIMER = "resonate:timer"
 TARGETS = {"2026-04-01": ("resonate:target",), "2025-01-15": ("resonate:target", "resonate:invoke")}
-NEVER = 2**63 - 1
 
 
 class History:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from .. import errors
+from .._instants import NEVER
 
 __all__ = ["VERSION", "AnyCall", "Call", "Repeated", "Together", "answers_together", "envelope", "nothing", "refusal"]
 
@@ -15,7 +16,6 @@ VERSION = "2026-04-01"
 T = TypeVar("T")
 Data = dict[str, Any]
 
-_LAST = 2**63 - 1
 _UNDONE = "undone: "  # how the replies begin of those that another refusal has undone
 _REFUSALS = {400: errors.Invalid, 404: errors.NotFound, 409: errors.Conflict, 422: errors.Unprocessable, 501: errors.Unsupported}
 
@@ -95,7 +95,7 @@ class Call(Generic[T]):
         if self.deadline is not None:
             place, length = self.deadline
             self.deadline = None
-            place["timeoutAt"] = min(now() + length, _LAST)
+            place["timeoutAt"] = min(now() + length, NEVER)
 
     def result(self, status: int, answer: Any) -> T:
         """Return the result of a reply, or raise its refusal."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from resonate_core._states import JOB_STATES, PROMISE_STATES, TASK_STATES
 from resonate_core.cli.command import StoreFlags, open_target
 from resonate_core.cli.exits import Failure
 from resonate_core.cli.target import DIALECTS, Access, Target
@@ -17,9 +18,6 @@ MOST = 50
 READ = 1000
 """The maximum of records that are read to find types."""
 
-_JOB_STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
-_PROMISE_STATES = ("pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout")
-_TASK_STATES = ("pending", "acquired", "suspended", "halted", "fulfilled")
 
 Completer = Callable[[Any, str], "list[str]"]
 
@@ -82,6 +80,6 @@ def any_id(ctx: Any, incomplete: str) -> list[str]:
     return found(ctx, incomplete)
 
 
-job_states = _of(_JOB_STATES)
-promise_states = _of(_PROMISE_STATES)
-task_states = _of(_TASK_STATES)
+job_states = _of(JOB_STATES)
+promise_states = _of(PROMISE_STATES)
+task_states = _of(TASK_STATES)

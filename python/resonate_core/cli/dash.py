@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import resonate_core as rc
+from resonate_core._states import JOB_STATES
 from resonate_core._stopwatch import seconds
 from resonate_core.cli.command import Session
 from resonate_core.cli.completion import queues
@@ -18,7 +19,7 @@ from resonate_core.cli.ending import ended_by_signals
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.keys import Keys
 from resonate_core.cli.show import Output
-from resonate_core.cli.show_jobs import STATES, error_text
+from resonate_core.cli.show_jobs import error_text
 from resonate_core.cli.values import duration
 
 __all__ = ["dash"]
@@ -33,9 +34,9 @@ def _lines(out: Output, frame: Frame) -> None:
     for queue in frame.queues:
         rates = [None if rate is None else round(rate, 3) for rate in (queue.per_second, queue.failed_per_second)]
         paused = "paused" if queue.stats["paused"] else None
-        counts = [queue.count(state) for state in STATES]
+        counts = [queue.count(state) for state in JOB_STATES]
         queues.append(["queue", queue.name, paused, *counts, queue.stats.get("oldestPendingAt"), *queue.today(frame.at), *rates])
-    names = ("kind", "queue", "paused", *STATES, "oldestPendingAt", "processed", "failed", "perSecond", "failedPerSecond")
+    names = ("kind", "queue", "paused", *JOB_STATES, "oldestPendingAt", "processed", "failed", "perSecond", "failedPerSecond")
     out.table(names, queues)
     held = (*_JOB, "claimedBy", "startedAt", "leaseUntil")
     out.table(("kind", *held), [["running", *(job.get(name) for name in held)] for job in frame.running])

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from resonate_core._states import STATES_BEFORE
 from resonate_core.cli.command import Session
 from resonate_core.cli.completion import job_states
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
@@ -35,14 +36,12 @@ class Action:
     Attributes:
         word: Its name.
         done: The text printed for a changed job.
-        states: The states of the jobs that it changes with --all (JOBS 3).
         help: The text of its command.
         asks_state: Whether the request names the state.
     """
 
     word: str
     done: str
-    states: tuple[str, ...]
     help: str
     asks_state: bool = True
 
@@ -52,32 +51,31 @@ class Action:
         return f"job.{self.word}"
 
     @property
+    def states(self) -> tuple[str, ...]:
+        """The states of the jobs that it can change (JOBS 3)."""
+        return STATES_BEFORE[self.kind]
+
+    @property
     def choice(self) -> str:
         """Its states as text, the last after "or"."""
         return f"{', '.join(self.states[:-1])} or {self.states[-1]}"
 
 
-_UNSETTLED = ("pending", "scheduled", "retry", "archived")
 RUN = Action(
     "run",
     "pending again",
-    ("archived", "retry", "scheduled"),
     "Let jobs run now that are scheduled, wait for a retry, or were archived.\n\nRetries that they have used stay used.",
 )
-ARCHIVE = Action(
-    "archive", "archived", ("pending", "scheduled", "retry"), "Archive jobs: they are not claimed until a person runs them."
-)
+ARCHIVE = Action("archive", "archived", "Archive jobs: they are not claimed until a person runs them.")
 DELETE = Action(
     "delete",
     "deleted",
-    (*_UNSETTLED, "completed", "failed", "cancelled", "expired"),
     "Delete unheld jobs.\n\n"
     "A settled job is deleted as soon as nothing refers to it; a job that is awaited and not settled is refused.",
 )
 CANCEL = Action(
     "cancel",
     "cancelled",
-    (*_UNSETTLED, "claimed", "running"),
     "Cancel jobs that are not final; their workers are notified by the next heartbeat.",
     asks_state=False,
 )

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from resonate_core._states import ended_at
 from resonate_core._stopwatch import seconds
 from resonate_core.cli.command import Session
 from resonate_core.cli.ending import ended_by_signals
@@ -19,7 +20,7 @@ from resonate_core.cli.jobs_options import QUEUE, TYPE
 from resonate_core.cli.jobs_table import text
 from resonate_core.cli.options import MATCH
 from resonate_core.cli.show import COLOURS, moment, say
-from resonate_core.cli.show_jobs import ended_at, error_text
+from resonate_core.cli.show_jobs import error_text
 from resonate_core.cli.target import Target, refusal
 from resonate_core.cli.values import duration, now
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from resonate_core._states import JOB_STATES, ended_at, next_at
 from resonate_core.cli.jobs_table import Column, fits, fitted, text
 from resonate_core.cli.notation import exact, groups_text, policy_text, rate_text
 from resonate_core.cli.show import COLOURS, Output, beside, length, moment, payload_text, say
@@ -16,12 +17,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 __all__ = [
-    "STATES",
     "attempts_table",
-    "ended_at",
     "error_text",
     "member_lines",
-    "next_at",
     "order_text",
     "show_attempts",
     "show_job",
@@ -32,43 +30,12 @@ __all__ = [
     "show_stats",
 ]
 
-STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
-_NEXT = {"scheduled": "processAt", "retry": "nextRetryAt", "claimed": "leaseUntil", "running": "leaseUntil"}
-_ENDED = {
-    "completed": "completedAt",
-    "failed": "failedAt",
-    "archived": "failedAt",
-    "cancelled": "cancelledAt",
-    "expired": "expiredAt",
-}
 _USUAL_PRIORITY = 50
 _LIST = ("id", "queue", "type", "state", "priority", "retries", "claimedBy", "sentAt", "nextAt", "endedAt", "error")
 _LINE = ("at", "attempt", "text")
 _ATTEMPT = ("number", "outcome", "worker", "startedAt", "finishedAt", "took", "error")
 _QUEUE = ("name", "paused", "weight", "active", "concurrency", "rate", "lifecycle", "defaults", "groups")
 _LENGTHS = ("retention", "timeout", "processIn", "goodFor", "uniqueFor")
-
-
-def next_at(job: Mapping[str, Any]) -> int | None:
-    """When a job moves by itself, in Unix ms: it is due, is retried, or its lease expires; None if nothing is set.
-
-    Example:
-        >>> from resonate_core.cli.show_jobs import next_at
-        >>> next_at({"state": "retry", "nextRetryAt": 5000}), next_at({"state": "pending"})
-        (5000, None)
-    """
-    return job.get(_NEXT.get(job["state"], ""))
-
-
-def ended_at(job: Mapping[str, Any]) -> int | None:
-    """When a job ended or was archived, in Unix ms; None if it continues.
-
-    Example:
-        >>> from resonate_core.cli.show_jobs import ended_at
-        >>> ended_at({"state": "completed", "completedAt": 7}), ended_at({"state": "running"})
-        (7, None)
-    """
-    return job.get(_ENDED.get(job["state"], ""))
 
 
 def error_text(error: Mapping[str, Any] | None) -> str | None:
@@ -344,7 +311,7 @@ def show_stats(out: Output, queues: Sequence[Mapping[str, Any]], days: int) -> N
     """
     daily = [(queue["name"], day) for queue in queues for day in (queue["days"][-days:] if days else [])]
     if not out.is_rich:
-        out.table(("kind", "queue", "paused", *STATES, "active", "latency"), [["queue", *_counted(queue)] for queue in queues])
+        out.table(("kind", "queue", "paused", *JOB_STATES, "active", "latency"), [["queue", *_counted(queue)] for queue in queues])
         parts = ("day", "processed", "failed")
         out.table(("kind", "queue", *parts), [["day", name, *(day[part] for part in parts)] for name, day in daily])
         return
@@ -359,7 +326,7 @@ def show_stats(out: Output, queues: Sequence[Mapping[str, Any]], days: int) -> N
 
 
 def _counted(queue: Mapping[str, Any]) -> list[Any]:
-    counts = [queue["counts"].get(state, 0) for state in STATES]
+    counts = [queue["counts"].get(state, 0) for state in JOB_STATES]
     return [queue["name"], "paused" if queue["paused"] else None, *counts, queue["active"], _latency(queue)]
 
 
@@ -381,7 +348,7 @@ def _counts(queues: Sequence[Mapping[str, Any]], width: int) -> Table:
         ms = _latency(queue)
         return text("·", "dim") if ms is None else text(length(ms))
 
-    cells = {state: counted(state) for state in STATES} | {"latency": latency}
+    cells = {state: counted(state) for state in JOB_STATES} | {"latency": latency}
     columns = [Column("queue", _queue_name), *(Column(name, cell, right=True) for name, cell in cells.items())]
     if fits(columns, queues, width):
         return fitted(columns, queues, width)

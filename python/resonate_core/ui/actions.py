@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._instants import NEVER
 from .._payloads import decoded
 from . import records
 from .access import Refused, StoreAccess
@@ -38,7 +39,6 @@ _MOST_IDS = 500
 _COPIED = ("queue", "type", "payload", "priority", "timeout", "maxRetries", "retryPolicy", "onExhausted", "group")
 _ENCODED = {"payloadJson": "payload", "valueJson": "value", "paramJson": "param", "promiseParamJson": "promiseParam"}
 _LINEAGE = ("resonate:origin", "resonate:branch", "resonate:parent", "resonate:prefix")
-_LAST = 2**63 - 1
 
 
 def requests_of(access: StoreAccess, kind: str, data: Mapping[str, Any]) -> list[Request]:
@@ -144,7 +144,7 @@ def _occurrence(access: StoreAccess, id: str) -> Request:
     tags = dict(schedule["promiseTags"])
     if access.store.rules == "compatible":
         tags = {**dict.fromkeys(_LINEAGE, made), **tags, "resonate:schedule": id}
-    deadline = min(now + schedule["promiseTimeout"], _LAST)
+    deadline = min(now + schedule["promiseTimeout"], NEVER)
     if "job" in schedule:
         return "job.enqueue", {
             **schedule["job"],

@@ -12,11 +12,7 @@ from .sizes import is_large
 if TYPE_CHECKING:
     from .._core import JobState
 
-__all__ = ["STATES", "UNFINISHED", "awaited_elsewhere", "batch_ready_at", "holders", "jobs_in", "queue_row", "waiting_in"]
-
-UNFINISHED: tuple[JobState, ...] = ("scheduled", "pending", "claimed", "running", "retry", "archived")
-STATES: tuple[JobState, ...] = (*UNFINISHED, "completed", "failed", "cancelled", "expired")
-"""The states of jobs, in the order in which the views show them."""
+__all__ = ["awaited_elsewhere", "batch_ready_at", "holders", "jobs_in", "queue_row", "waiting_in"]
 
 
 def awaited_elsewhere(access: StoreAccess, id: str) -> list[str]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._lineage import function_of
+from .._states import JOB_STATES
 from . import records
 from .access import Refused, StoreAccess
-from .facts import STATES
 from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
 from .payloads import FULL, SHOWN
@@ -36,7 +36,7 @@ def _filter(access: StoreAccess, given: Parameters) -> JobFilter:
         if access.redaction.rules.hides_key(key):
             raise BadParameter(f"tag must not name a redacted member, got {key!r}")
     return JobFilter(
-        states=given.one_of("state", STATES),
+        states=given.one_of("state", JOB_STATES),
         id=given.text("id"),
         tags=tags,
         since=given.instant("since"),
@@ -64,7 +64,7 @@ def count(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     if wanted.needs_records() or wanted.id or wanted.tags or wanted.type or wanted.since or wanted.until:
         return {"count": None, "exact": False}
     stats = access.send("job.stats", {} if wanted.queue is None else {"queue": wanted.queue})["queues"]
-    states = wanted.states or STATES
+    states = wanted.states or JOB_STATES
     return {"count": sum(one["counts"].get(state, 0) for one in stats for state in states), "exact": not access.principal.prefix}
 
 

@@ -7,8 +7,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from .._instants import NEVER
+from .._states import JOB_STATES, UNFINISHED
 from .access import Refused, StoreAccess
-from .facts import STATES, UNFINISHED, jobs_in, queue_row
+from .facts import jobs_in, queue_row
 from .parameters import Parameters, listed
 from .series import series_of
 from .site import Site
@@ -25,7 +26,7 @@ _MOST_TYPED = 1000
 def queue_item(access: StoreAccess, known: Mapping[str, Any], stats: Mapping[str, Any]) -> dict[str, Any]:
     """Return a queue as the views show it, from `queue.get` and `job.stats`."""
     limit = known.get("concurrency")
-    counts = {state: stats["counts"].get(state, 0) for state in STATES}
+    counts = {state: stats["counts"].get(state, 0) for state in JOB_STATES}
     return {
         "name": stats["name"],
         "paused": stats["paused"],

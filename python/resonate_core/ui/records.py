@@ -7,35 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from .._instants import NEVER
 from .._lineage import function_of
+from .._states import ended_at, next_at
 from .payloads import BRIEF, SHOWN, shown
 from .redaction import REDACTED, Redaction
 
 if TYPE_CHECKING:
     from .access import StoreAccess
 
-__all__ = ["ended_at", "job", "next_at", "promise", "record", "schedule"]
+__all__ = ["job", "promise", "record", "schedule"]
 
-_NEXT = {"scheduled": "processAt", "retry": "nextRetryAt", "claimed": "leaseUntil", "running": "leaseUntil"}
-_ENDED = {
-    "completed": "completedAt",
-    "failed": "failedAt",
-    "archived": "failedAt",
-    "cancelled": "cancelledAt",
-    "expired": "expiredAt",
-}
 _VALUES = ("payload", "result", "param", "value", "promiseParam")
 #: The most characters of a traceback in a list of jobs.
 _MOST_OF_ERROR = 2048
-
-
-def next_at(job: Mapping[str, Any]) -> int | None:
-    """Return when a job moves by itself, in Unix ms: it is due, is retried, or its lease expires; None if nothing is set."""
-    return job.get(_NEXT.get(job["state"], ""))
-
-
-def ended_at(job: Mapping[str, Any]) -> int | None:
-    """Return when a job ended or was archived, in Unix ms; None if it continues."""
-    return job.get(_ENDED.get(job["state"], ""))
 
 
 def job(access: StoreAccess, given: Mapping[str, Any], *, brief: bool = False, most: int = SHOWN) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from .._core import cron_next
 from .._instants import NEVER
 from .._lineage import function_of
+from .._states import JOB_ENDS
 from ..errors import ResonateError
 from . import records
 from .access import StoreAccess
@@ -19,7 +20,6 @@ __all__ = ["schedules"]
 _NEXT_RUNS, _LAST_RUNS = 5, 10
 #: The most promises of a schedule that are read for its last runs.
 _MOST_RUNS = 1000
-_OUTCOMES = {"resolved": "completed", "rejected": "failed", "rejected_timedout": "failed", "rejected_canceled": "cancelled"}
 
 
 def schedules(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
@@ -69,6 +69,6 @@ def _last_runs(access: StoreAccess, schedule: Mapping[str, Any]) -> list[dict[st
     for run in newest:
         state = jobs[run["id"]]["state"] if run["id"] in jobs else run["state"]
         took = run["settledAt"] - run["createdAt"] if "settledAt" in run else None
-        outcome = state if run["id"] in jobs else _OUTCOMES.get(state, state)
+        outcome = state if run["id"] in jobs else JOB_ENDS.get(state, state)
         made.append({"id": run["id"], "at": run["createdAt"], "state": state, "outcome": outcome, "tookMs": took})
     return made

@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._instants import NEVER, when
+from .._states import ENDED_AT
 from .access import StoreAccess
 from .facts import batch_ready_at, holders, queue_row, waiting_in
 from .verdict import Advice, Next, Verdict
 
 __all__ = ["next_token", "why_job"]
 
-_FINAL = {"completed": "completedAt", "failed": "failedAt", "cancelled": "cancelledAt", "expired": "expiredAt"}
-
 
 def why_job(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
     """Return why a job does not move."""
     state = job["state"]
-    if state in _FINAL:
+    if state in ENDED_AT:
         return _final(access, job)
     tell = {"pending": _pending, "scheduled": _scheduled, "retry": _retry, "archived": _archived}.get(state, _held)
     return tell(access, job)
@@ -145,7 +144,7 @@ def _held(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
 
 def _final(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
     state, now = job["state"], access.store.now
-    at = job.get(_FINAL[state], now)
+    at = job.get(ENDED_AT[state], now)
     word = "has completed" if state == "completed" else f"was {state}" if state == "cancelled" else f"has {state}"
     reason = _failure(access, job) if state in ("failed", "expired") else ""
     row = access.row(job["id"])

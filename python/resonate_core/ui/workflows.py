@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._lineage import Call, calls_of, function_of, in_order
+from .._states import PROMISE_STATES, TASK_STATES
 from . import records
 from .access import StoreAccess
 from .jobs import awaited_by
@@ -18,8 +19,6 @@ from .stuck_promises import awaited_by_task
 
 __all__ = ["promise", "tasks", "workflow", "workflows"]
 
-_PROMISE_STATES = ("pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout")
-_TASK_STATES = ("pending", "acquired", "suspended", "halted", "fulfilled")
 #: The most calls of a tree.
 _MOST_CALLS = 2000
 
@@ -31,7 +30,7 @@ def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, A
         if access.redaction.rules.hides_key(key):
             raise BadParameter(f"tag must not name a redacted member, got {key!r}")
     wanted = PromiseFilter(
-        given.one_of("state", _PROMISE_STATES), given.text("id"), tags, given.instant("since"), given.instant("until")
+        given.one_of("state", PROMISE_STATES), given.text("id"), tags, given.instant("since"), given.instant("until")
     )
     found = find_roots(access, wanted, given.limit, given.cursor)
     pending = [one["id"] for one in found.items if one["state"] == "pending"]
@@ -127,7 +126,7 @@ def promise(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any
 
 def tasks(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The matching tasks, by id."""
-    states = given.one_of("state", _TASK_STATES)
+    states = given.one_of("state", TASK_STATES)
     if len(states) > 1:
         raise BadParameter(f"state must be given once, got {states}")
     query: dict[str, Any] = {"limit": given.limit}

@@ -14,10 +14,11 @@ from django.urls import path, reverse
 from django.utils.translation import gettext as _, ngettext
 
 from resonate_core import Job as StoreJob
+from resonate_core._states import JOB_STATES
 from resonate_core.errors import Conflict, Invalid, NotFound, ResonateError
 
 from .admin_job import ACTIONS, actions_on, attempts_of, fields_of, text_of
-from .admin_list import STATES, Question, page_of
+from .admin_list import Question, page_of
 from .backend import ResonateBackend
 from .backends import backend_of, resonate_backends
 from .instants import to_datetime
@@ -83,7 +84,7 @@ class JobAdmin(admin.ModelAdmin):
                 (_("backend"), [(name, question.query(backend=name, queue=""), name == backend.alias) for name in backends])
             )
         states = [(_("All"), question.query(state=""), not question.state)]
-        states += [(f"{name} ({page.counts[name]})", question.query(state=name), question.state == name) for name in STATES]
+        states += [(f"{name} ({page.counts[name]})", question.query(state=name), question.state == name) for name in JOB_STATES]
         queues = [(_("All"), question.query(queue=""), not question.queue)]
         queues += [(name, question.query(queue=name), question.queue == name) for name in page.queues]
         filters += [(_("state"), states), (_("queue"), queues)]

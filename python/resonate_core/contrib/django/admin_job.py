@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from resonate_core import Job, Value
+from resonate_core._states import STATES_BEFORE
 from resonate_core.errors import Invalid
 
 from .instants import to_datetime
@@ -16,11 +17,7 @@ from .results import PRIORITY_TAG
 __all__ = ["ACTIONS", "actions_on", "attempts_of", "fields_of", "text_of"]
 
 #: What can be done with a job, and in which states.
-ACTIONS = {
-    "run": ("scheduled", "retry", "archived"),
-    "cancel": ("scheduled", "pending", "claimed", "running", "retry", "archived"),
-    "delete": ("scheduled", "pending", "retry", "archived", "completed", "failed", "cancelled", "expired"),
-}
+ACTIONS = {word: STATES_BEFORE[f"job.{word}"] for word in ("run", "cancel", "delete")}
 
 
 def actions_on(job: Job) -> list[str]:

@@ -8,12 +8,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from resonate_core import Job, Store
+from resonate_core._states import JOB_STATES
 from resonate_core.errors import Invalid, NotFound
 
-__all__ = ["STATES", "JobPage", "Question", "page_of"]
+__all__ = ["JobPage", "Question", "page_of"]
 
-#: The states of jobs, in the order of their lives.
-STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
 #: How many jobs a page shows.
 PAGE = 100
 #: Up to so many jobs are put in order by time; of more, pages are in the order of ids.
@@ -47,7 +46,7 @@ class Question:
         page = asked.get("p", "1")
         return cls(
             backend=asked.get("backend", ""),
-            state=state if state in STATES else "",
+            state=state if state in JOB_STATES else "",
             queue=asked.get("queue", ""),
             text=asked.get("q", "").strip(),
             page=max(1, int(page)) if page.isdecimal() and len(page) < 10 else 1,
@@ -96,7 +95,7 @@ def page_of(store: Store, question: Question) -> JobPage:
         question: The filters.
     """
     stats = store.queues.stats()
-    counts = dict.fromkeys(STATES, 0)
+    counts: dict[str, int] = dict.fromkeys(JOB_STATES, 0)
     for each in stats:
         if question.queue in ("", each["name"]):
             for state, count in each["counts"].items():

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from ..._core import Promise
+from ..._instants import NEVER
 from ...errors import Invalid, StoreBusy, Unreachable
 from ...worker.tasks import WorkerTask
 from .ground import is_settled
@@ -18,7 +19,6 @@ from .spans import Span, span
 
 __all__ = ["Calls"]
 
-_LAST = 2**63 - 1
 #: The deadline of a durable function that a scenario calls.
 _YEAR = timedelta(days=365)
 
@@ -157,7 +157,7 @@ def _promise_of(job: dict[str, Any], before: Promise | None) -> Promise:
             "param": job.get("payload", {}),
             "value": job.get("result", {}),
             "tags": job["tags"],
-            "timeoutAt": _LAST if before is None else before.timeout_at,
+            "timeoutAt": NEVER if before is None else before.timeout_at,
             "createdAt": job.get("enqueuedAt", 0),
             "settledAt": job["completedAt"],
         }

@@ -118,5 +118,13 @@ const WORDS = {
 /** The word for a state, as people read it. */
 export const stateWord = (state) => WORDS[state] ?? String(state ?? "unknown").replaceAll("_", " ");
 
+// tests/ui/test_lifecycle.py holds these against the engine.
 export const JOB_STATES = ["scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired"];
 export const PROMISE_STATES = ["pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout"];
+/** The states in which a request changes a job. */
+export const STATES_BEFORE = {
+  "job.run": ["scheduled", "retry", "archived"],
+  "job.cancel": ["scheduled", "pending", "claimed", "running", "retry", "archived"],
+  "job.archive": ["scheduled", "pending", "retry"],
+  "job.delete": ["scheduled", "pending", "retry", "archived", "completed", "failed", "cancelled", "expired"]
+};

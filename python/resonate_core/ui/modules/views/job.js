@@ -10,10 +10,6 @@ import { Table } from "../tables.js";
 import { MessageTable } from "./messages.js";
 import { WhyCard } from "./why.js";
 
-const WAITS = ["scheduled", "retry", "archived"];
-const OPEN = ["scheduled", "pending", "claimed", "running", "retry", "archived"];
-const HELD = ["claimed", "running"];
-
 export function Job({ query }) {
   const view = useView("job", { id: query.id, full: query.full });
   return html`<${Read} from=${view} what=${`Job ${query.id}`} title=${query.id}>${(data) => html`<${Whole} of=${data} />`}</${Read}>`;
@@ -33,11 +29,12 @@ function Whole({ of }) {
 
 function Actions({ of: job }) {
   const one = { id: job.id };
-  return html`${WAITS.includes(job.state) && html`<${Do} label="Run now" icon="play" primary action=${{ kind: "job.run", data: one, text: "It becomes pending now, and the next free worker claims it." }} />`}
+  const may = (kind) => text.STATES_BEFORE[kind].includes(job.state);
+  return html`${may("job.run") && html`<${Do} label="Run now" icon="play" primary action=${{ kind: "job.run", data: one, text: "It becomes pending now, and the next free worker claims it." }} />`}
     <${Do} label="Edit and run again" icon="fork" action=${rerun(job)} />
-    ${OPEN.includes(job.state) && html`<${Do} label="Cancel" danger action=${{ title: `Cancel ${job.id}`, verb: "Cancel the job", kind: "job.cancel", data: one, text: "It never runs again, and its awaiters are woken with an error. A worker that runs it is told by its next heartbeat." }} />`}
-    ${["scheduled", "pending", "retry"].includes(job.state) && html`<${Do} label="Archive" action=${{ kind: "job.archive", data: one, text: "It waits until a person runs it. Its awaiters go on waiting." }} />`}
-    ${!HELD.includes(job.state) && html`<${Do} label="Delete" danger action=${{ title: `Delete ${job.id}`, kind: "job.delete", data: one, text: "The job and its promise are gone as soon as nothing refers to them. This cannot be undone.", after: () => go("jobs") }} />`}`;
+    ${may("job.cancel") && html`<${Do} label="Cancel" danger action=${{ title: `Cancel ${job.id}`, verb: "Cancel the job", kind: "job.cancel", data: one, text: "It never runs again, and its awaiters are woken with an error. A worker that runs it is told by its next heartbeat." }} />`}
+    ${may("job.archive") && html`<${Do} label="Archive" action=${{ kind: "job.archive", data: one, text: "It waits until a person runs it. Its awaiters go on waiting." }} />`}
+    ${may("job.delete") && html`<${Do} label="Delete" danger action=${{ title: `Delete ${job.id}`, kind: "job.delete", data: one, text: "The job and its promise are gone as soon as nothing refers to them. This cannot be undone.", after: () => go("jobs") }} />`}`;
 }
 
 function rerun(job) {

@@ -20,12 +20,12 @@ const FIELDS = [
 ];
 const FILTERS = ["state", "queue", "type", "id", "group", "batch", "uniqueKey", "tag", "arg", "error", "since", "until"];
 
-/** The actions on many jobs: from which states each is possible. */
+/** The actions on many jobs. */
 const BULK = [
-  ["job.run", "Run now", "play", ["scheduled", "retry", "archived"], "Each becomes pending now. Retries that were used stay used."],
-  ["job.cancel", "Cancel", "close", ["scheduled", "pending", "claimed", "running", "retry", "archived"], "Each is cancelled; awaiters are woken with an error."],
-  ["job.archive", "Archive", "jobs", ["scheduled", "pending", "retry"], "Each waits until a person runs it again."],
-  ["job.delete", "Delete", "close", ["scheduled", "pending", "retry", "archived", "completed", "failed", "cancelled", "expired"], "The jobs and their promises are gone. This cannot be undone."],
+  ["job.run", "Run now", "play", "Each becomes pending now. Retries that were used stay used."],
+  ["job.cancel", "Cancel", "close", "Each is cancelled; awaiters are woken with an error."],
+  ["job.archive", "Archive", "jobs", "Each waits until a person runs it again."],
+  ["job.delete", "Delete", "close", "The jobs and their promises are gone. This cannot be undone."],
 ];
 
 const COLUMNS = [
@@ -52,7 +52,7 @@ function Bulk({ of }) {
   if (!of.chosen.size) return null;
   const many = text.count(of.chosen.size, "selected job");
   return html`<div class="bulk" role="group" aria-label="Actions on the selected jobs"><span class="grow" role="status">${text.count(of.chosen.size, "job")} selected</span>
-    ${BULK.map(([kind, label, icon, , note]) => html`<${Do} key=${kind} label=${label} icon=${icon} danger=${kind === "job.delete" || kind === "job.cancel"} action=${{
+    ${BULK.map(([kind, label, icon, note]) => html`<${Do} key=${kind} label=${label} icon=${icon} danger=${kind === "job.delete" || kind === "job.cancel"} action=${{
       title: `${label}: ${many}`, text: note, kind: "bulk", data: { kind, ids: [...of.chosen] }, after: of.clear, done: (reply) => `${label}: ${text.count((reply.results ?? []).length, "job")}.`,
     }} />`)}<${Button} look="quiet" onClick=${of.clear}>Clear</${Button}></div>`;
 }
@@ -74,10 +74,10 @@ function AllMatching({ query }) {
   if (!state || others.length || !mayOperate()) return null;
   const data = { state, queue: query.queue, type: query.type, group: query.group, tags: query.tag ? Object.fromEntries(query.tag.map((one) => one.split(/=(.*)/s).slice(0, 2))) : undefined };
   const said = Object.entries({ ...data, tags: query.tag?.join(", ") }).filter(([, value]) => value).map(([name, value]) => `${name} ${value}`).join(", ");
-  const possible = BULK.filter(([kind, , , states]) => states.includes(state) && kind !== "job.cancel");
+  const possible = BULK.filter(([kind]) => text.STATES_BEFORE[kind].includes(state) && kind !== "job.cancel");
   if (!possible.length) return null;
   return html`<label class="row"><span class="sr">Action on all that match</span><${Select} value="" options=${[["", "All that match…"], ...possible]} choose=${(chosen, element) => {
-    const [kind, label, , , note] = BULK.find(([one]) => one === chosen) ?? [];
+    const [kind, label, , note] = BULK.find(([one]) => one === chosen) ?? [];
     element.value = "";
     if (kind) ask({ title: `${label}: all that match`, verb: label, danger: kind === "job.delete", text: `All jobs with ${said}. ${note} At most 1,000 in one request; repeat it for more.`, kind, data,
       done: (reply) => `${label}: ${text.count(reply.data?.count ?? 0, "job")}${reply.data?.more ? ", others are left" : ""}.` });

@@ -1,0 +1,63 @@
+"""The states of promises, tasks and jobs, and what follows from them (PROTOCOL 2, JOBS 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from ._core import JobState, PromiseState, TaskState, job_states_before
+
+__all__ = [
+    "ENDED_AT",
+    "JOB_ENDS",
+    "JOB_STATES",
+    "PROMISE_STATES",
+    "STATES_BEFORE",
+    "TASK_STATES",
+    "UNFINISHED",
+    "ended_at",
+    "next_at",
+]
+
+PROMISE_STATES: tuple[PromiseState, ...] = get_args(PromiseState)
+TASK_STATES: tuple[TaskState, ...] = get_args(TaskState)
+#: In the order of a job's life.
+JOB_STATES: tuple[JobState, ...] = get_args(JobState)
+#: The final state of a job, by the state of its settled promise.
+JOB_ENDS = {"resolved": "completed", "rejected": "failed", "rejected_timedout": "failed", "rejected_canceled": "cancelled"}
+#: The states in which `job.run`, `job.cancel`, `job.archive` and `job.delete` apply, and those in which a job can `expire`.
+STATES_BEFORE = job_states_before()
+#: The states of a job that has not ended.
+UNFINISHED = STATES_BEFORE["job.cancel"]
+#: The member of a record with the instant at which a job ended, by its final state.
+ENDED_AT = {"completed": "completedAt", "failed": "failedAt", "cancelled": "cancelledAt", "expired": "expiredAt"}
+_STOPPED_AT = {**ENDED_AT, "archived": "failedAt"}
+_NEXT_AT = {"scheduled": "processAt", "retry": "nextRetryAt", "claimed": "leaseUntil", "running": "leaseUntil"}
+
+
+def next_at(job: Mapping[str, Any]) -> int | None:
+    """Return when a job moves by itself, in Unix ms: it is due, is retried, or its lease expires; None if nothing is set.
+
+    Args:
+        job: As on the wire.
+
+    Example:
+        >>> from resonate_core._states import next_at
+        >>> next_at({"state": "retry", "nextRetryAt": 5000}), next_at({"state": "pending"})
+        (5000, None)
+    """
+    return job.get(_NEXT_AT.get(job["state"], ""))
+
+
+def ended_at(job: Mapping[str, Any]) -> int | None:
+    """Return when a job ended or was archived, in Unix ms; None if it continues.
+
+    Args:
+        job: As on the wire.
+
+    Example:
+        >>> from resonate_core._states import ended_at
+        >>> ended_at({"state": "completed", "completedAt": 7}), ended_at({"state": "running"})
+        (7, None)
+    """
+    return job.get(_STOPPED_AT.get(job["state"], ""))
