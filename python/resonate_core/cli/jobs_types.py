@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from resonate_core.cli.command import JSON
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.show import Output, clean
+from resonate_core.cli.worker import FOLDER, PLACE, found
 
 if TYPE_CHECKING:
     from resonate_core.worker import Worker
@@ -47,23 +45,14 @@ def described(worker: Worker) -> list[dict[str, Any]]:
 
 
 def types(
-    place: Annotated[
-        str,
-        typer.Argument(metavar="MODULE:NAME", help="module and name of the worker, such as shop.jobs:worker", show_default=False),
-    ],
-    folder: Annotated[
-        Path, typer.Option("--app-dir", metavar="FOLDER", help="folder from which modules are imported first")
-    ] = Path("."),
+    place: PLACE,
+    folder: FOLDER = Path("."),
     as_json: JSON = False,
 ) -> None:
     """List the types of jobs that a worker of a program runs: their queue, parameters, and the JSON Schema of the payload."""
-    from resonate_core.cli.worker import found
     from resonate_core.worker import Worker
 
-    if not folder.is_dir():
-        raise Failure(f"--app-dir: there is no folder {str(folder)!r}", Exit.USAGE)
-    sys.path.insert(0, str(folder.resolve()))
-    worker = found(place)
+    worker = found(place, folder)
     if not isinstance(worker, Worker):
         raise Failure(f"{place!r} must be a Worker, got {type(worker).__name__}", Exit.USAGE)
     listed = described(worker)

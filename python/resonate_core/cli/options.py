@@ -21,6 +21,7 @@ __all__ = [
     "PID",
     "RAW",
     "TAGS",
+    "TARGET",
     "TASK_VERSION",
     "TIMEOUT",
     "TTL",
@@ -29,6 +30,9 @@ __all__ = [
 
 ID = Annotated[str, typer.Argument(metavar="ID", show_default=False, autocompletion=any_id)]
 TAGS = Annotated[list[str] | None, typer.Option("--tag", metavar="NAME=TEXT", help="a tag; may be repeated", show_default=False)]
+TARGET = Annotated[
+    str | None, typer.Option("--target", metavar="ADDRESS", help="address for dispatch; short for --tag resonate:target=…")
+]
 HEADERS = Annotated[
     list[str] | None,
     typer.Option("--header", metavar="NAME=TEXT", help="a header of the data; may be repeated", show_default=False),

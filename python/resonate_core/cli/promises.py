@@ -8,9 +8,9 @@ import typer
 
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.completion import promise_states
-from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, KEY, LIMIT, MATCH, PARAM, RAW, TAGS, TIMEOUT, VALUE
+from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, KEY, LIMIT, MATCH, PARAM, RAW, TAGS, TARGET, TIMEOUT, VALUE
 from resonate_core.cli.target import DIALECTS, Access
-from resonate_core.cli.values import instant, pairs, payload
+from resonate_core.cli.values import instant, pairs, payload, tags_of
 
 __all__ = ["app"]
 
@@ -35,13 +35,11 @@ def create(
     raw: RAW = False,
     header: HEADERS = None,
     tag: TAGS = None,
-    target: Annotated[
-        str | None, typer.Option("--target", metavar="ADDRESS", help="address for dispatch; short for --tag resonate:target=…")
-    ] = None,
+    target: TARGET = None,
     key: KEY = None,
 ) -> None:
     """Create a promise, or show the existing promise with this id."""
-    tags = pairs(tag, "--tag") | ({} if target is None else {"resonate:target": target})
+    tags = tags_of(tag, target)
     data = {
         "id": id,
         "timeoutAt": instant(timeout, "--timeout"),

@@ -9,11 +9,11 @@ import typer
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.jobs_options import OF_A_JOB, members, parameters
-from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, PARAM, RAW, TAGS
+from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, PARAM, RAW, TAGS, TARGET
 from resonate_core.cli.show import Output
 from resonate_core.cli.show_jobs import order_text
 from resonate_core.cli.target import DIALECTS, Access
-from resonate_core.cli.values import duration, pairs, payload
+from resonate_core.cli.values import duration, pairs, payload, tags_of
 
 __all__ = ["app"]
 
@@ -67,9 +67,7 @@ def create(
     raw: RAW = False,
     header: HEADERS = None,
     tag: TAGS = None,
-    target: Annotated[
-        str | None, typer.Option("--target", metavar="ADDRESS", help="address for dispatch; short for --tag resonate:target=…")
-    ] = None,
+    target: TARGET = None,
     job_type: Annotated[
         str | None,
         typer.Option(
@@ -94,7 +92,7 @@ def create(
         "promiseId": promise_id,
         "promiseTimeout": duration(timeout, "--timeout"),
         "promiseParam": payload(param, "--param", raw=raw, headers=pairs(header, "--header")),
-        "promiseTags": pairs(tag, "--tag") | ({} if target is None else {"resonate:target": target}),
+        "promiseTags": tags_of(tag, target),
     }
     if job_type is not None:
         data["job"] = {"type": job_type, **job}

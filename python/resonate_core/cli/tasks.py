@@ -28,7 +28,7 @@ from resonate_core.cli.options import (
     VALUE,
 )
 from resonate_core.cli.target import DIALECTS, Access, refusal
-from resonate_core.cli.values import duration, instant, pairs, payload
+from resonate_core.cli.values import duration, instant, pairs, payload, tags_of
 
 __all__ = ["app"]
 
@@ -67,7 +67,7 @@ def create(
         "id": id,
         "timeoutAt": instant(timeout, "--timeout"),
         "param": payload(param, "--param", raw=raw, headers=pairs(header, "--header")),
-        "tags": pairs(tag, "--tag") | ({} if target is None else {"resonate:target": target}),
+        "tags": tags_of(tag, target),
     }
     action = session.target.envelope("promise.create", promise | ({} if key is None else {"ikc": key}))
     session.out.answer(session.target.send("task.create", {"pid": pid, "ttl": duration(ttl, "--ttl"), "action": action}))

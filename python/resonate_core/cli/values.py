@@ -15,7 +15,7 @@ import resonate_core as rc
 from resonate_core._payloads import parse_json
 from resonate_core.cli.exits import Exit, Failure
 
-__all__ = ["duration", "encode", "instant", "now", "pairs", "payload", "read_json"]
+__all__ = ["duration", "encode", "instant", "now", "pairs", "payload", "read_json", "tags_of"]
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
@@ -114,6 +114,20 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
             refuse(option, text, f"names {name!r} a second time")
         found[name] = value
     return found
+
+
+def tags_of(texts: Sequence[str] | None, target: str | None) -> dict[str, str]:
+    """The tags of a promise, of `--tag` and `--target`.
+
+    Raises:
+        Failure: As `pairs`.
+
+    Example:
+        >>> from resonate_core.cli.values import tags_of
+        >>> tags_of(["team=blue"], "poll://any@default")
+        {'team': 'blue', 'resonate:target': 'poll://any@default'}
+    """
+    return pairs(texts, "--tag") | ({} if target is None else {"resonate:target": target})
 
 
 def _given(text: str, option: str) -> str:

@@ -14,7 +14,13 @@ import typer
 
 from resonate_core.cli.exits import Exit, Failure
 
-__all__ = ["found", "worker"]
+__all__ = ["FOLDER", "PLACE", "found", "worker"]
+
+PLACE = Annotated[
+    str,
+    typer.Argument(metavar="MODULE:NAME", help="module and name of the worker, such as shop.jobs:worker", show_default=False),
+]
+FOLDER = Annotated[Path, typer.Option("--app-dir", metavar="FOLDER", help="folder from which modules are imported first")]
 
 
 def _imported(name: str) -> Any:
@@ -37,22 +43,27 @@ def _imported(name: str) -> Any:
         ) from error
 
 
-def found(place: str) -> Any:
+def found(place: str, folder: Path) -> Any:
     """The object that MODULE:NAME names.
 
     Args:
         place: A module that can be imported, a colon, and a name in it; dots lead further into it.
+        folder: From which modules are imported first.
 
     Raises:
-        Failure: It is not written so, there is no such module or name, or it has no run() (USAGE); the module breaks (FAILED).
+        Failure: It is not written so, there is no such folder, module or name, or it has no run() (USAGE); the module breaks (FAILED).
 
     Example:
+        >>> from pathlib import Path
         >>> from resonate_core.cli.worker import found
-        >>> found("resonate_core:nothing")
+        >>> found("resonate_core:nothing", Path("."))
         Traceback (most recent call last):
             ...
         resonate_core.cli.exits.Failure: module 'resonate_core' has no 'nothing'
     """
+    if not folder.is_dir():
+        raise Failure(f"--app-dir: there is no folder {str(folder)!r}", Exit.USAGE)
+    sys.path.insert(0, str(folder.resolve()))
     module, colon, name = place.partition(":")
     if not (colon and module and name):
         raise Failure(f"worker: {place!r} is not written as MODULE:NAME, such as shop.jobs:worker", Exit.USAGE)
@@ -104,13 +115,8 @@ def _log_to_stderr(level: str | None, format: str | None) -> None:
 
 
 def worker(
-    place: Annotated[
-        str,
-        typer.Argument(metavar="MODULE:NAME", help="module and name of the worker, such as shop.jobs:worker", show_default=False),
-    ],
-    folder: Annotated[
-        Path, typer.Option("--app-dir", metavar="FOLDER", help="folder from which modules are imported first")
-    ] = Path("."),
+    place: PLACE,
+    folder: FOLDER = Path("."),
     log_level: Annotated[
         str | None, typer.Option(metavar="LEVEL", envvar="RESONATE_LOG__LEVEL", help="debug, info (default), warning or error")
     ] = None,
@@ -120,10 +126,7 @@ def worker(
     ] = None,
 ) -> None:
     """Run a worker of jobs: import the object of that name and call its run(), until SIGTERM or Ctrl-C (Ctrl-C, SIGTERM)."""
-    if not folder.is_dir():
-        raise Failure(f"--app-dir: there is no folder {str(folder)!r}", Exit.USAGE)
-    sys.path.insert(0, str(folder.resolve()))
-    runs = found(place)
+    runs = found(place, folder)
     _log_to_stderr(log_level, log_format)
     from resonate_core.worker import Worker  # not above: it takes longer than most commands
 
