@@ -36,7 +36,7 @@ std::pair<std::string_view, std::string_view> job_state_names(const std::string&
 
 using JobStatesByEvent = Shown<"dict[str, tuple[resonate_core._core.JobState, ...]]">;
 
-// What people can do to a job, and the step that they see as a limit.
+// The requests with which a person changes the state of a job, and the step that expires a job.
 constexpr std::pair<const char*, JobEvent> kNamedEvents[] = {{"job.run", JobEvent::run},
                                                              {"job.cancel", JobEvent::cancel},
                                                              {"job.archive", JobEvent::archive},

@@ -83,7 +83,7 @@ def run_round(
         before_claim: Called before jobs are claimed.
         stopping: Whether the worker stops, so that nothing is claimed or started.
     """
-    events = parts.registry.events if parts.registry.events else None
+    events = parts.registry.events or None  # None: there is no listener
     exchange = _Exchange(parts, round, before_claim, stopping)
     try:
         try:
