@@ -13,7 +13,7 @@ from resonate_core.cli import main
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that has ended: its exit code and its output."""
+    """An ended command: its exit code and its output."""
 
     code: int
     out: str

@@ -29,7 +29,7 @@ __all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedo
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Offers one PostgreSQL server to all processes of the run, and stops it at the end; the first test that needs it starts it."""
+    """Offers one PostgreSQL server to all processes of the run, which the first test that needs it starts; stops it at the end."""
     if SUBJECT == "store" and not hasattr(config, "workerinput"):
         offer = contextlib.ExitStack()
         offer.enter_context(postgres_server.offered())
@@ -37,12 +37,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Excludes what was collected from garbage collections: among all tests, each `gc.collect()` of a test would take half a second."""
+    """Excludes the collected tests from garbage collections, which would take half a second in each `gc.collect()` of a test."""
     gc.freeze()
 
 
 def pytest_report_header() -> list[str]:
-    """Says which storages are tested and which are not."""
+    """Prints which storages are tested, and which are missing."""
     used = ", ".join(b.name for b in BACK_ENDS if b.missing is None)
     lines = [f"resonate subject: {SUBJECT}; storages: {used}"]
     return lines + [f"resonate storage MISSING: {b.name} ({b.missing})" for b in [*BACK_ENDS, PGBOUNCER] if b.missing is not None]
@@ -50,7 +50,7 @@ def pytest_report_header() -> list[str]:
 
 @pytest.fixture(params=BACK_ENDS, ids=lambda b: b.name)
 def back_end(request: pytest.FixtureRequest) -> BackEnd:
-    """Each storage in turn; a missing one is a visible skip, or a failure where all are required."""
+    """Each storage in turn. A missing one is a visible skip, or a failure if all are required."""
     chosen: BackEnd = request.param
     require(chosen)
     return chosen
@@ -154,7 +154,7 @@ def clock_type() -> type:
 
 @pytest.fixture
 def refused() -> type[Exception]:
-    """What the store raises where no reply can carry a refusal."""
+    """Returns the error that the store raises when it refuses a request that has no reply."""
     return Refused
 
 
@@ -169,7 +169,7 @@ NOT_OF_THE_MODEL = {
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what the reference model does not claim to do, when it is the subject."""
+    """Deselects tests of what the reference model does not implement, when the model is tested."""
     if SUBJECT == "reference":
         out = [i for i in items if any(word in i.nodeid for word in NOT_OF_THE_MODEL)]
         config.hook.pytest_deselected(items=out)

@@ -13,7 +13,7 @@ _ports = itertools.count(os.getpid() * 37)
 
 
 def free_port() -> int:
-    """A port on which no process listens now, another one for each call."""
+    """Returns a port on which no process listens now; another one for each call."""
     for n in itertools.islice(_ports, LAST_PORT - FIRST_PORT):
         port = FIRST_PORT + n % (LAST_PORT - FIRST_PORT)
         with socket.socket() as probe:

@@ -14,7 +14,7 @@ from temporary_files import place_of_files
 
 
 class Home(Protocol):
-    """Makes places, and opens stores in them."""
+    """Creates places for stores, and opens stores in them."""
 
     def new_place(self) -> Any:
         """The path or URL of a place without a store."""
@@ -84,7 +84,7 @@ class PostgresSchemas:
 
 
 class PooledSchemas(PostgresSchemas):
-    """The same behind PgBouncer in transaction mode."""
+    """Schemas of that server, used through PgBouncer in transaction mode."""
 
     def new_place(self) -> str:
         return pgbouncer.shared().url(super().new_place())

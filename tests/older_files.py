@@ -52,7 +52,7 @@ _STEPS = {
 
 
 def give_older_schema(path: Path, version: int, also: str = "") -> None:
-    """Gives the file the schema of this version, 2 to 8, and then runs `also`."""
+    """Gives the file the schema of this version, 2 to 8, and then runs the statements of `also`."""
     steps = "".join(text for to, text in _STEPS.items() if to >= version)
     with contextlib.closing(sqlite3.connect(path)) as file:
         # From version 6 on, user_version belongs to the application.

@@ -1,4 +1,4 @@
-"""What is made once in a session, however many workers of pytest-xdist need it."""
+"""Makes something once in a session, for all workers of pytest-xdist that need it."""
 
 from __future__ import annotations
 

@@ -56,13 +56,13 @@ rm -rf "$2"
 
 
 def binary() -> Path | None:
-    """The installed program; Debian's is in a folder that is not in everybody's PATH."""
+    """Returns the installed program; Debian's is in a folder that may not be in PATH."""
     found = shutil.which("pgbouncer", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"]))
     return Path(found) if found else None
 
 
 def missing() -> str | None:
-    """Why no pooler can be started here, or None."""
+    """Returns why no pooler can be started here, or None."""
     return postgres_server.missing() or (None if binary() else "PgBouncer is not installed")
 
 
@@ -78,11 +78,11 @@ class PgBouncer:
         self._filled: set[str] = set()
 
     def url_of_database(self, url: str) -> str:
-        """The URL of a database behind this pooler, from a URL on the server; without parameters, as libpq takes it."""
+        """Returns the URL of a database behind this pooler, from a URL on the server; without parameters, as libpq takes it."""
         return urlunsplit(urlsplit(url)._replace(netloc=f"{postgres_server.USER}@127.0.0.1:{self.port}", query=""))
 
     def url(self, url: str) -> str:
-        """The URL of a store behind this pooler, from its URL on the server; opens all connections of its pool."""
+        """Returns the URL of a store behind this pooler, from its URL on the server; opens all connections of its pool."""
         query = "&".join(filter(None, [urlsplit(url).query, "prepared=no"]))
         database = self.url_of_database(url)
         if database not in self._filled:

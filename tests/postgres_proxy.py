@@ -67,7 +67,7 @@ class Proxy:
             one.close()
 
     def close(self) -> None:
-        """Ends it; the connections that it has stay."""
+        """Stops accepting connections; open ones stay."""
         self.listening.close()
 
 

@@ -95,7 +95,7 @@ class Schemas:
         return self._server.url(self._database, schema=schema)
 
     def unused(self) -> str:
-        """The name of a schema that does not exist yet."""
+        """Returns the name of a schema that does not exist yet."""
         self._count += 1
         return f"s{self._count}"
 
@@ -111,7 +111,7 @@ class Schemas:
         return schema
 
     def give_back(self, schema: str) -> None:
-        """Lets another store use a schema of `take`."""
+        """Makes a schema of `take` available to other stores."""
         self._free.append(schema)
 
     def close(self) -> None:

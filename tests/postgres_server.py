@@ -79,7 +79,7 @@ def _version(folder: Path) -> int:
 
 
 def owner() -> str | None:
-    """The user that servers run as: the current one, except that PostgreSQL refuses root. None: there is no such user."""
+    """Returns the user that servers run as: the current one, or another one if that is root, which PostgreSQL refuses."""
     if os.getuid() != 0:
         return pwd.getpwuid(os.getuid()).pw_name
     with contextlib.suppress(KeyError):
@@ -88,7 +88,7 @@ def owner() -> str | None:
 
 
 def missing() -> str | None:
-    """Why no server can be started here, or None."""
+    """Returns why no server can be started here, or None."""
     if binaries() is None:
         return f"no server of PostgreSQL {OLDEST} or later is installed"
     if owner() is None:
@@ -97,7 +97,7 @@ def missing() -> str | None:
 
 
 def as_owner(folder: Path) -> dict[str, object]:
-    """How a program of PostgreSQL is started: as the owner, and without variables such as PGDATA."""
+    """Returns the beginning of a command that runs a program of PostgreSQL as the owner, without variables such as PGDATA."""
     started: dict[str, object] = {"cwd": folder, "env": {"PATH": os.environ["PATH"], "LC_ALL": "C"}}
     if os.getuid() == 0:
         user = pwd.getpwnam(str(owner()))

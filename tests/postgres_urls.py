@@ -6,10 +6,10 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 
 def plain(url: str) -> str:
-    """The URL without our own parameters."""
+    """Returns the URL without our own parameters."""
     return urlunsplit(urlsplit(url)._replace(query=""))
 
 
 def schema_of(url: str) -> str:
-    """The schema that the URL names."""
+    """Returns the schema that the URL names."""
     return parse_qs(urlsplit(url).query)["schema"][0]

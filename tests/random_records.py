@@ -18,7 +18,7 @@ POLICIES: list[dict[str, Any]] = [
 
 
 def random_calls(pick: random.Random, clock: rc.ManualClock, store: rc.Store) -> list[Callable[[], Any]]:
-    """Calls with random arguments; many are refused."""
+    """Makes calls with random arguments; many are refused."""
     name, other = pick.choice(IDS), pick.choice(IDS)
     version = pick.randrange(4)
     value = pick.choice([None, 1, "text", b"\x00\xff", {"k": [1.5, None]}, rc.Value({}, ""), rc.Value({"h": "é"})])
@@ -79,7 +79,7 @@ def random_calls(pick: random.Random, clock: rc.ManualClock, store: rc.Store) ->
 
 
 def all_records(store: rc.Store) -> Iterator[Any]:
-    """Every promise, task, job, schedule, message and value of a store."""
+    """Returns every promise, task, job, schedule, message and value of a store."""
     for promise in store.promises.search(limit=1000):
         yield promise
         yield promise.param
@@ -91,7 +91,7 @@ def all_records(store: rc.Store) -> Iterator[Any]:
 
 
 def random_records(seed: int, calls: int = 80) -> Iterator[Any]:
-    """The records that random calls return, and those that they leave."""
+    """Returns the records that random calls return, and those that they leave in the store."""
     pick = random.Random(seed)
     clock = rc.ManualClock()
     with rc.Store(clock=clock) as store:
@@ -111,7 +111,7 @@ def random_records(seed: int, calls: int = 80) -> Iterator[Any]:
 
 
 def old_message(clock: rc.ManualClock) -> list[rc.Message]:
-    """The messages of a client of 2025-01-15."""
+    """Returns the messages of a client of 2025-01-15."""
     store = rc.Store(clock=rc.ManualClock(clock.now))
     head = {"corrId": "1", "version": "2025-01-15"}
     for kind, data in [

@@ -18,11 +18,11 @@ from resonate_core.conformance.reference import Model
 
 
 class Refused(Exception):
-    """The model's ValueError, under the name that the tests know."""
+    """The model's ValueError, under the name that the tests use."""
 
 
 class Fired:
-    """An internal step that was taken."""
+    """An internal step that ran."""
 
     def __init__(self, step: dict[str, Any]) -> None:
         self.kind, self.id, self.at, self.now = step["kind"], step["id"], step["at"], step["now"]
@@ -30,7 +30,7 @@ class Fired:
 
 
 class ManualClock:
-    """A clock that moves the stores made on it, as the module's does."""
+    """A clock that moves the stores made on it, like the module's."""
 
     def __init__(self, start: int = 0) -> None:
         self._start = start
@@ -49,16 +49,16 @@ class ManualClock:
             raise Refused(str(error)) from error
 
     def advance(self, by: int | timedelta) -> list[Fired]:
-        """Moves by a duration."""
+        """Moves the clock by a duration."""
         ms = by // timedelta(milliseconds=1) if isinstance(by, timedelta) else by
         return self._move("advance_to", self.now + ms)
 
     def advance_to(self, instant: int) -> list[Fired]:
-        """Visits every due instant up to one."""
+        """Visits every due instant up to this one."""
         return self._move("advance_to", instant)
 
     def advance_to_next(self) -> list[Fired]:
-        """Moves to the next due instant."""
+        """Moves the clock to the next due instant."""
         return self._move("advance_to_next")
 
 
@@ -87,20 +87,20 @@ class Store:
         return self.model.now
 
     def apply(self, envelope: Any, now: int | None = None, atomic: bool = False) -> Any:
-        """One envelope, or a list of them."""
+        """Runs one envelope, or a list of them."""
         if isinstance(envelope, list):
             return self.model.apply_batch(envelope, now, atomic)
         return self.model.apply(envelope, now)
 
     def apply_json(self, text: Any, now: int | None = None, atomic: bool = False) -> Any:
-        """The same as text."""
+        """Runs envelopes given as text."""
         if isinstance(text, list):
             envelopes = [_parsed(t) for t in text]
             return [_written(a) for a in self.model.apply_batch(envelopes, now, atomic)]
         return _written(self.model.apply(_parsed(text), now))
 
     def tick(self, now: int | None = None) -> list[Fired]:
-        """Takes all steps due at one instant."""
+        """Runs all steps due at one instant."""
         try:
             return [Fired(f) for f in self.model.tick(now)]
         except ValueError as error:
@@ -111,34 +111,34 @@ class Store:
         return self.model.next_due()
 
     def check(self) -> list[Any]:
-        """Nothing: the model has no invariants of its own."""
+        """Returns no problems: the model has no invariants of its own."""
         return []
 
     def fork(self, clock: ManualClock | None = None) -> Store:
-        """An independent copy."""
+        """Returns an independent copy."""
         other = Store(clock=clock or ManualClock(self.now))
         other.model = self.model.fork()
         return other
 
     def snapshot(self, format: str = "full") -> dict[str, Any]:
-        """The stored rows."""
+        """Returns the stored rows."""
         return self.model.snapshot() if format == "full" else self.model.debug_snapshot()
 
     def restore(self, snapshot: dict[str, Any], check: bool = True) -> None:
-        """Puts a snapshot in the place of what is stored."""
+        """Replaces all rows by those of a snapshot."""
         self.model.restore(snapshot)
 
     def digest(self) -> str:
-        """A hash of the stored rows."""
+        """Returns a hash of the stored rows."""
         rows = {k: v for k, v in self.model.snapshot().items() if k != "now"}
         return hashlib.sha256(json.dumps(rows, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
     def messages(self) -> list[Message]:
-        """The outbox."""
+        """Returns the outbox."""
         return [Message(r, w) for r, w in zip(self.model.snapshot()["messages"], self.model.messages(), strict=True)]
 
     def take_messages(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """Drains the outbox."""
+        """Takes all messages out of the outbox."""
         return copy.deepcopy(self.model.take_messages(limit))
 
 

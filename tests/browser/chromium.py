@@ -28,7 +28,7 @@ _driver: Any = None
 
 
 def missing() -> str | None:
-    """Why there is no browser here, or None."""
+    """Returns why no browser can be started here, or None."""
     if not os.path.exists(EXECUTABLE):
         return f"there is no {EXECUTABLE}; scripts/setup --clients installs it"
     try:

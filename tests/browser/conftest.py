@@ -29,7 +29,7 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture
 def open_page() -> Iterator[Opener]:
-    """Opens pages: `open_page(base)`, with the options of `chromium.new_page`. Each is checked at the end."""
+    """Opens pages: `open_page(base)`, with the options of `chromium.new_page`. Each page is checked when the test ends."""
     chromium.require()
     opened: list[Ui] = []
 
@@ -56,7 +56,7 @@ def open_page() -> Iterator[Opener]:
 
 @pytest.fixture(scope="module")
 def shop_page(shop: Shop) -> Iterator[Ui]:
-    """One page of the shop for the tests of a module, which only look."""
+    """One page of the shop, shared by the tests of a module that change nothing."""
     chromium.require()
     ui = chromium.within(lambda: Ui(chromium.new_page(), shop.base))
     yield ui
@@ -65,7 +65,7 @@ def shop_page(shop: Shop) -> Iterator[Ui]:
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Shop]:
-    """The scene in memory, for tests that only look."""
+    """The scene in memory, for tests that change nothing."""
     clock = scene.clock()
     store = rc.Store(clock=clock)
     scene.fill(store, clock)
@@ -75,7 +75,7 @@ def shop() -> Iterator[Shop]:
 
 @pytest.fixture
 def own_shop() -> Iterator[Shop]:
-    """The last hours of the scene in memory, for one test that changes it."""
+    """The last hours of the scene in memory, for one test that changes them."""
     clock = scene.clock()
     store = rc.Store(clock=clock)
     scene.fill(store, clock, hours=2)

@@ -1,4 +1,4 @@
-"""Pages of the dashboard in a browser, and the servers that they look at."""
+"""Pages of the dashboard in a browser, and the servers that they read from."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Ui:
         page.on("dialog", lambda dialog: (self.problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
 
     def go(self, route: str = "overview") -> Any:
-        """Opens a view and waits until it is read."""
+        """Opens a view and waits until it has loaded."""
         self.page.goto(f"{self.base}#/{route}")
         return self.ready()
 
@@ -58,13 +58,13 @@ class Ui:
         return self.page
 
     def axe(self, *rules: str) -> list[str]:
-        """What the rules of axe find in the page: these rules, or all."""
+        """Returns the violations that axe finds in the page, by these rules or by all."""
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE.read_text())
         return list(self.page.evaluate(RUN_AXE, list(rules)))
 
     def check(self) -> None:
-        """Fails if the page said or did anything that it should not."""
+        """Fails if the page logged an error, or requested something that it must not."""
         problems = [problem for problem in self.problems if not any(part in problem for part in self.expected)]
         if not self.page.is_closed():
             problems += self.page.evaluate("[...(window.violations ?? []), ...(window.errors ?? [])]")
@@ -74,7 +74,7 @@ class Ui:
             raise AssertionError("\n".join(problems))
 
     def end(self) -> None:
-        """Closes the page, and forgets what it kept in the browser."""
+        """Closes the page, and deletes what it stored in the browser."""
         if not self.page.is_closed():
             if self.page.url.startswith("http"):
                 self.page.evaluate("localStorage.clear()")

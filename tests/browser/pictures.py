@@ -45,7 +45,7 @@ def shop() -> Iterator[tuple[Any, str]]:
 
 
 def page(look: str) -> Any:
-    """A page of this look."""
+    """Opens a page in this look: light, dark or phone."""
     width, height, colours = LOOKS[look]
     size = {"width": width, "height": height}
     context = chromium.browser().new_context(
@@ -63,7 +63,7 @@ def open_view(at: Any, base: str, route: str) -> None:
 
 
 def keep(at: Any, name: str) -> None:
-    """Writes the picture of a page with few colours, so that it is small."""
+    """Writes the picture of a page with a small palette, so that the file is small."""
     picture = Image.open(io.BytesIO(at.screenshot())).convert("RGB").quantize(256, kmeans=2, dither=Image.Dither.NONE)
     out = io.BytesIO()
     picture.save(out, "PNG", optimize=True)
@@ -73,7 +73,7 @@ def keep(at: Any, name: str) -> None:
 
 
 def views(names: list[str]) -> None:
-    """Every view in every look."""
+    """Takes a picture of every view in every look."""
     with shop() as (_, base), TemporaryDirectory() as folder:
         upload = scene.record(Path(folder))
         for look in LOOKS:
@@ -94,7 +94,7 @@ def views(names: list[str]) -> None:
 
 
 def walk() -> None:
-    """A stuck workflow is found, understood, tried on a fork, and mended."""
+    """Takes the pictures of one walk: a stuck workflow is found, understood, tried on a fork, and mended."""
     with shop() as (store, base):
         at = page("light")
         open_view(at, base, "overview")
@@ -123,7 +123,7 @@ def walk() -> None:
 
 
 def hour() -> None:
-    """The overview after an hour in which the dashboard was open, with ten minutes in which the mail server was down."""
+    """Takes the overview after the dashboard was open for an hour, in ten minutes of which the mail server was down."""
     chance = random.Random(7)
     with shop() as (store, base):
         clock = store.clock

@@ -1,4 +1,4 @@
-"""A shop on one Friday, for tests and pictures of the dashboard: what goes well, what fails, what is stuck, and stored scripts."""
+"""A shop on one Friday, for tests and pictures of the dashboard: jobs that succeed, fail or are stuck, and text with scripts in it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ProviderDown: payments.example.org answered 503"""
 
 
 def clock() -> rc.ManualClock:
-    """The clock of the scene, a day and a half before its present."""
+    """The clock of the scene. It starts a day and a half before Friday, 10:00."""
     return rc.ManualClock(start=START - 36 * HOUR)
 
 
 def fill(store: Any, time: Any, *, hours: int = 36) -> None:
-    """Lets the shop work for `hours`, and leaves it on Friday at 10:00."""
+    """Runs the shop for `hours`, until Friday at 10:00."""
     store.queues.set(
         "mail",
         concurrency=8,
@@ -65,7 +65,7 @@ def fill(store: Any, time: Any, *, hours: int = 36) -> None:
 
 
 def _work(store: Any, hour: int) -> None:
-    """Some mails of one hour; every seventh fails once."""
+    """Enqueues the mails of one hour; every seventh fails once."""
     for index in range(2 + hour % 3):
         name = f"mail-{hour:02}-{index}"
         store.jobs.enqueue(
@@ -101,7 +101,7 @@ def _call(store: Any, id: str, parent: str, func: str, args: list[Any], timeout:
 
 
 def _order(store: Any, id: str, amount: int) -> int:
-    """Creates an order that a worker takes; returns the version of its task."""
+    """Creates an order whose task a worker acquires; returns the version of the task."""
     store.promises.create(
         id, timeout=2 * DAY, param={"func": "checkout", "args": [id, amount]}, tags={"resonate:target": SHOP, "tenant": "acme"}
     )
@@ -122,7 +122,7 @@ def _finished_orders(store: Any) -> None:
 
 
 def _stuck_order(store: Any, time: Any) -> None:
-    """An order that waits for a charge, which waits for a job that failed until it was archived."""
+    """Creates an order that waits for a charge, which waits for a job that failed until it was archived."""
     version = _order(store, STUCK, 4_200)
     _call(store, f"{STUCK}.reserve", STUCK, "reserve", [STUCK], DAY, target=False)
     store.promises.resolve(f"{STUCK}.reserve", {"shelf": "A1"})
@@ -148,7 +148,7 @@ def _stuck_order(store: Any, time: Any) -> None:
 
 
 def _present(store: Any) -> None:
-    """What waits, runs and gathers now, and what somebody tried to smuggle in."""
+    """Creates the jobs and promises that wait, run or gather at the end, and names that contain scripts."""
     store.jobs.enqueue("article:import", {"part": 17}, id=LONG, queue="imports", priority=10, tags={"tenant": "globex"})
     store.jobs.enqueue_many(
         "article:import",
@@ -187,7 +187,7 @@ def _present(store: Any) -> None:
 
 
 def record(folder: Path) -> Path:
-    """Records a few seconds of another store."""
+    """Records a few seconds of another store, for the view of recordings."""
     path = folder / "run.jsonl"
     clock = rc.ManualClock(start=START)
     store = rc.Store(clock=clock)
@@ -203,7 +203,7 @@ def record(folder: Path) -> Path:
 
 
 def finish(store: Any) -> None:
-    """The provider answers again: workers run the job, the charge and the order to their end."""
+    """The payment provider answers again: workers run the job, the charge and the order to their end."""
     (job,) = store.jobs.claim("payments", worker="payer-1", lease=MINUTE, start=1)
     store.jobs.complete(job.id, job.version, {"receipt": "r-771"})
     for id, result in [(f"{STUCK}.charge", {"receipt": "r-771"}), (STUCK, {"shipped": True})]:

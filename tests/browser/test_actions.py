@@ -1,4 +1,4 @@
-"""Actions: tried first on a fork, done, refused; on one job, on many, on queues, promises, tasks and schedules."""
+"""Actions on one job, many jobs, queues, promises, tasks and schedules: tried on a fork first, done, or refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from browser.pages import Opener, Shop, Ui
 
 
 def act(ui: Ui, button: str, done: str, *, inside: Any = None, exact: bool = True) -> None:
-    """Opens an action, does it, and waits for what the page says."""
+    """Opens an action, confirms it, and waits for the message of the page."""
     (inside or ui.page).get_by_role("button", name=button, exact=exact).first.click()
     dialog = ui.page.get_by_role("dialog")
     dialog.locator('button[type="submit"]').click()
@@ -103,7 +103,7 @@ def test_filters_stand_in_the_address(own_shop: Shop, open_page: Opener) -> None
 
 
 def test_a_filter_typed_right_after_a_clear_is_kept(own_shop: Shop, open_page: Opener) -> None:
-    """The text came before the page had read the cleared address, and was gone: no row was filtered."""
+    """A text typed before the page had read its own changed address was lost, and no row was filtered."""
     page = open_page(own_shop.base).go("jobs?queue=imports")
     page.locator(".table-foot", has_text="jobs on this page").wait_for()
     page.evaluate(

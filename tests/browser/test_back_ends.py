@@ -1,4 +1,4 @@
-"""One short pass over the dashboard on each storage."""
+"""A short tour of the dashboard on each storage."""
 
 from __future__ import annotations
 

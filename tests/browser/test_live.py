@@ -1,4 +1,4 @@
-"""Live updates: what changes in the store appears by itself, not while the page is hidden or paused, and again after an outage."""
+"""Live updates: a change in the store appears without a reload, except while the page is hidden or paused; they resume after an outage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of the dashboard: small, without inline code or foreign addresses, and vendored libraries as they were published."""
+"""The files of the dashboard: small, without inline code, without addresses of other hosts, and with vendored libraries unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OURS = sorted(path for path in MODULES.rglob("*") if path.suffix in (".js", ".cs
 
 
 def loaded() -> dict[str, int]:
-    """The sizes of all files that the page may load: what it names, and what these files name."""
+    """Returns the sizes of all files that the page may load: those that it names, and those that these files name."""
     sizes: dict[str, int] = {}
     waiting = [UI / "index.html"]
     while waiting:

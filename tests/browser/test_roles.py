@@ -1,4 +1,4 @@
-"""Roles and tokens: who may only read sees no action and is refused one; a token is asked for, kept in the tab, and in no address."""
+"""Roles and tokens: a reader sees no actions and is refused; a token is asked for, stays in its tab, and is in no address."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_who_may_read_sees_everything_and_changes_nothing(shop: Shop, open_page:
 
 
 def token_app(store: Any) -> UiApp:
-    """A dashboard that requires a token: `look` may read, `work` may operate."""
+    """A dashboard that requires a token: `look` may read, `work` may also act."""
     roles = {"Bearer look": Principal("read", "ann"), "Bearer work": Principal("operate", "bea")}
 
     def who(scope: Any) -> Principal | int:

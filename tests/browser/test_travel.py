@@ -1,4 +1,4 @@
-"""Time travel: a recording is opened, scrubbed, looked at as of then, compared, and taken home as a pytest."""
+"""Time travel: a recording is opened, played to an instant, compared with another, and exported as a pytest test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every view in a real browser: its content, accessibility in light and dark, the width of a phone, and no stored script."""
+"""Every view in a real browser: its content, accessibility in light and dark, the width of a phone, and that no stored script runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The views of the dashboard: their names, addresses in the scene, and a text that each shows there."""
+"""The views of the dashboard: their names, their addresses in the scene, and a text that each shows there."""
 
 from __future__ import annotations
 

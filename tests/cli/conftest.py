@@ -1,4 +1,4 @@
-"""The command line in this process, a file, and a real server of the protocol on a free port."""
+"""Fixtures of the command line: commands run in this process, a store's file, and a server of the protocol on a free port."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from command_line import run_command
 
 @pytest.fixture(autouse=True)
 def _empty_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No variable and no file of whoever runs the tests says anything to a command."""
+    """Hides the environment variables and configuration files of whoever runs the tests."""
     for name in list(os.environ):
         if name.upper().startswith("RESONATE_"):
             monkeypatch.delenv(name)
@@ -52,7 +52,7 @@ def db(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """It listens on 127.0.0.1, and is gone after the test."""
+    """A server that listens on 127.0.0.1 until the test ends."""
     import uvicorn
     from starlette.applications import Starlette
     from starlette.requests import Request
@@ -85,7 +85,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(params=["file", "url"])
 def store_flags(request: pytest.FixtureRequest) -> list[str]:
-    """The flags that name a file or a server; both have the same contents."""
+    """The flags that name the file, then those that name the server; both stores have the same contents."""
     if request.param == "file":
         return ["--db", str(request.getfixturevalue("db"))]
     return ["--url", request.getfixturevalue("server").url]

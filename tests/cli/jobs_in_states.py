@@ -1,4 +1,4 @@
-"""Helpers for tests of the commands on jobs: stores with jobs in many states, and a terminal that types answers."""
+"""Helpers for tests of the commands on jobs: stores with jobs in many states, and a terminal that sends keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEASE = 10 * HOUR
 
 @contextmanager
 def opened(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[rc.Store, list[str]]]:
-    """An empty store, and the flags that lead to it."""
+    """An empty store, and the flags that name it."""
     if kind == "url":
         server: Server = request.getfixturevalue("server")
         server.store.close()
@@ -44,7 +44,7 @@ def running(store: rc.Store, id: str, queue: str = "work", **options: object) ->
 
 
 def fill(store: rc.Store) -> None:
-    """Jobs in queue mail: pending and scheduled; in queue work: running, retried, archived, completed."""
+    """Fills two queues. Mail: a pending and a scheduled job. Work: a running, a retried, an archived and a completed job."""
     store.jobs.enqueue("email:send", {"to": "ada"}, id="mail-1", queue="mail", tags={"team": "blue"}, unique_key="ada")
     store.jobs.enqueue("email:send", {"to": "bob"}, id="mail-2", queue="mail", priority=10)
     store.jobs.enqueue("email:news", id="mail-3", queue="mail", process_in=HOUR)
@@ -66,7 +66,7 @@ class Terminal:
     _bytes: bytes = field(default=b"", repr=False)
 
     def read_until(self, *texts: str) -> None:
-        """Until its screen holds the texts, after what was awaited before; an assertion if it ends without them."""
+        """Waits until the screen shows these texts, after those of the last call; raises AssertionError if the process ends first."""
         began, seen = monotonic(), len(self.screen)
         while not all(text in self.screen[seen:] for text in texts):
             assert self._read(), f"{texts} is not in {self.screen[seen:]!r}"
@@ -84,11 +84,11 @@ class Terminal:
         return bool(part)
 
     def type(self, text: str) -> None:
-        """Writes to it."""
+        """Sends text, as if somebody typed it."""
         os.write(self.outer, text.encode())
 
     def end(self) -> int:
-        """Reads what it still says; its exit code."""
+        """Reads the rest of the output; returns the exit code."""
         while self._read():
             pass
         return self.process.wait()

@@ -17,7 +17,7 @@ Run = Callable[..., Ran]
 
 
 def fill(store: rc.Store) -> None:
-    """The contents of the store of a test, in a file or behind a server."""
+    """Fills the store of a test, in a file or behind a server."""
     store.promises.create("done", FAR, param={"amount": 3}, tags={"team": "blue"})
     store.promises.resolve("done", "ok")
     store.promises.create("open", FAR)
@@ -27,7 +27,7 @@ def fill(store: rc.Store) -> None:
 
 @dataclass
 class Server:
-    """A server of the protocol over a store in memory, and what it was asked."""
+    """A server of the protocol over a store in memory. It records the requests that it gets."""
 
     store: rc.Store
     url: str = ""
@@ -37,7 +37,7 @@ class Server:
     authorizations: list[str | None] = field(default_factory=list)
 
     def reply(self, body: bytes, authorization: str | None) -> tuple[int, str, bytes]:
-        """Status, content type and body of an answer."""
+        """Returns status, content type and body of the response to a request."""
         self.authorizations.append(authorization)
         if self.answer is not None:
             return self.answer(body)

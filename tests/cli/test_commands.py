@@ -1,4 +1,4 @@
-"""What each command asks for and shows, the same through a file and a URL."""
+"""The requests that each command sends, and what it prints: the same for a file and a URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flags beat the environment, which beats the file; what breaks a rule is named, and secrets never are."""
+"""Flags override the environment, which overrides the file; an error names the wrong value and its rule, but no secret."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_what_breaks_a_rule_is_named(
 
 
 def test_a_variable_that_names_no_table_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as one that is another server's, which would mean nothing here without a word."""
+    """It may be meant for another server; here it would silently mean nothing."""
     monkeypatch.setenv("RESONATE_TASKS__RETRY_TIMEOUT", "500")
     ran = run("config", "show")
     assert ran.code == 2
@@ -181,7 +181,7 @@ def test_secrets_are_never_shown(
 
 
 class Served:
-    """Stands where the server would start."""
+    """Replaces the server that would start."""
 
     def __init__(self, code: int) -> None:
         self.code = code

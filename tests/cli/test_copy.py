@@ -1,4 +1,4 @@
-"""`resonate-core copy` with a configuration; tests/integration/storage/test_copy_command.py has what it copies."""
+"""`resonate-core copy` with a configuration. What it copies: tests/integration/storage/test_copy_command.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import resonate_core as rc
 
 @pytest.mark.parametrize("interval", [1000, 60_000])
 def test_the_interval_of_dispatches_is_that_of_the_configuration(run: Run, tmp_path: Path, interval: int) -> None:
-    """An undelivered message hides the next dispatch, whose instant depends on the interval."""
+    """An undelivered message delays the next dispatch to an instant that depends on the interval."""
     for name, content in (("own.toml", f"[store]\nretry_timeout_ms = {interval}\n"), ("resonate.toml", "")):
         (tmp_path / name).write_text(content)
     options = {"clock": rc.ManualClock(0), "retry_timeout": interval}
@@ -35,7 +35,7 @@ def test_the_place_of_the_configuration_is_not_used(run: Run, db: Path, tmp_path
 
 
 def test_a_copy_is_durable(run: Run, db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command flushes its commit, also if the configuration sets another durability for a server."""
+    """The command syncs its commit to the disk, even if the configuration sets another durability for a server."""
     opened = []
     make = rc.Store
 

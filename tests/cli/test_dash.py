@@ -1,4 +1,4 @@
-"""The dash: one frame in each form, and a live one in a terminal that follows what happens and ends cleanly."""
+"""The dash: one frame in each format, and a live one in a terminal that follows changes and restores the terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CURSOR = "\x1b[?25h"
 
 @pytest.fixture(params=["file", "url"])
 def queued(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
-    """A store with jobs, and the flags that lead to it."""
+    """A store with jobs, and the flags that name it."""
     with opened(request.param, request, tmp_path) as (store, store_flags):
         fill(store)
         yield store, store_flags
@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Iterator[rc.Store]:
 
 @pytest.fixture
 def target(store: rc.Store, tmp_path: Path) -> Iterator[FileTarget]:
-    """The file as a dash opens it."""
+    """The file, opened as the dash opens it."""
     with FileTarget(tmp_path / "frames.db", Access.READ) as target:
         assert isinstance(target, FileTarget)
         yield target

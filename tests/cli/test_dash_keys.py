@@ -1,4 +1,4 @@
-"""The keys of the dash: in a real terminal, and each rule on its own."""
+"""The keys of the dash: in a real terminal, and each by itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONG = "order-2026-11-25-at-the-shop-in-the-old-town-{:06}.charge"
 
 @pytest.fixture
 def queued(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
-    """A store with jobs, and the flags that lead to it."""
+    """A store with jobs, and the flags that name it."""
     with opened("file", request, tmp_path) as (store, store_flags):
         fill(store)
         yield store, store_flags
@@ -39,7 +39,7 @@ def pressed(screen: Screen, lines: list[Shown], *names: str) -> Screen:
 
 
 def test_a_person_looks_around(queued: tuple[rc.Store, list[str]]) -> None:
-    """Down to a queue, into a job, back, a filter, a pause, and out; the terminal is as it was."""
+    """Down to a queue, into a job, back, a filter, a pause, and quit; then the terminal is as it was."""
     store, store_flags = queued
     store.jobs.enqueue("email:send", {"to": "carl"}, id="mail-4", queue="mail")
     with terminal("dash", "--interval", "100ms", *store_flags) as live:

@@ -1,4 +1,4 @@
-"""The table of exit codes, and that an error is one line (or one JSON object) on standard error and nothing else."""
+"""The exit code of each error, and that an error is one line (or one JSON object) on standard error and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of jobs on the command line: how queues gather, what is shown of what gathers, and what is done to a group."""
+"""Groups of jobs on the command line: settings of queues, what is shown of gathering jobs, and requests that act on a group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 @pytest.fixture(params=["file", "url"])
 def gathering(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
-    """Two jobs that gather for ada, one for bob, and one that is by itself; with the flags that lead to them."""
+    """Two jobs that gather for ada, one for bob, and one without a group; and the flags that name their store."""
     with opened(request.param, request, tmp_path) as (store, store_flags):
         store.queues.set("mail", groups={"grace": HOUR})
         for id, group in [("a1", "ada"), ("a2", "ada"), ("b1", "bob"), ("x", None)]:

@@ -1,4 +1,4 @@
-"""What the commands on jobs and queues ask for and show, the same through a file and a URL."""
+"""The requests that the commands on jobs and queues send, and what they print: the same for a file and a URL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import resonate_core as rc
 
 @pytest.fixture(params=["file", "url"])
 def queued(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
-    """A store with jobs, and the flags that lead to it."""
+    """A store with jobs, and the flags that name it."""
     with opened(request.param, request, tmp_path) as (store, store_flags):
         fill(store)
         yield store, store_flags

@@ -1,4 +1,4 @@
-"""Jobs by time, what happens to them, who holds them, and what a shell completes."""
+"""Commands that list jobs by time, follow their events and list their workers; and the completion of the shell."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DAY = 86_400_000
 
 @pytest.fixture(params=["file", "url"])
 def queued(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
-    """A store, and the flags that lead to it."""
+    """A store, and the flags that name it."""
     with opened(request.param, request, tmp_path) as (store, store_flags):
         yield store, store_flags
 
@@ -177,7 +177,7 @@ def test_a_shell_hears_of_no_error(tmp_path: Path) -> None:
 
 
 def completed(words: str, **environment: str) -> list[str]:
-    """What bash is offered after these words."""
+    """Returns what bash offers after these words."""
     line = f"resonate-core {words}"
     count = len(line.split()) - (0 if line.endswith(" ") else 1)
     seen = {"_RESONATE_CORE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(count)}

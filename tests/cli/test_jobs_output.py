@@ -1,4 +1,4 @@
-"""What people see of jobs in a terminal of some width, and that nothing that others wrote acts on it."""
+"""The output of commands on jobs in terminals of several widths, and that stored text cannot control the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands on jobs that are refused, misused or want a word of confirmation: exit codes, and that nothing was done."""
+"""Commands on jobs that are refused, misused or not confirmed: their exit codes, and that they changed nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import resonate_core as rc
 
 @pytest.fixture(params=["file", "url"])
 def queued(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
-    """A store with jobs, and the flags that lead to it."""
+    """A store with jobs, and the flags that name it."""
     with opened(request.param, request, tmp_path) as (store, store_flags):
         fill(store)
         yield store, store_flags

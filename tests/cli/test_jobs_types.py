@@ -1,4 +1,4 @@
-"""`jobs types MODULE:NAME`: what a program's worker takes."""
+"""`jobs types MODULE:NAME`: the types of jobs that a program's worker handles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`worker MODULE:NAME`: what is imported and run, and what is said where that cannot be."""
+"""`worker MODULE:NAME`: what it imports and runs, and the error if it cannot."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ OLD = Path(__file__).parents[1] / "data" / "store-0.1.0.db"
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A file of the first release."""
+    """A file with the schema of the first release."""
     return Path(shutil.copy(OLD, tmp_path / "old.db"))
 
 

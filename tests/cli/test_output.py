@@ -1,4 +1,4 @@
-"""What people see in a terminal, what a pipe gets, and that one document is one document."""
+"""What a terminal shows, what a pipe gets, and that one document is printed as one document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NASTY = "[bold]x[/bold]:smile:\x1b[31m\r\n"
 
 
 def in_a_terminal(*arguments: object) -> tuple[int, str]:
-    """Exit code and screen of a command whose standard output and error are a terminal."""
+    """Returns the exit code and the screen of a command whose standard output and error are a terminal."""
     outer, inner = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "300", "LINES": "50"}
     command = [sys.executable, "-m", "resonate_core", *map(str, arguments)]
@@ -102,7 +102,7 @@ def test_every_command_explains_itself(run: Run) -> None:
 
 
 def options(command: Any) -> dict[str, Any]:
-    """The flags of a command, and those of the commands in it."""
+    """Returns the flags of a command and of its subcommands."""
     inner = {name: options(each) for name, each in getattr(command, "commands", {}).items()}
     return inner | {each.name: each.opts for each in command.params}
 

@@ -1,4 +1,4 @@
-"""docs/cli.md is one session in a shell: each of its commands is run, and prints what the page says."""
+"""docs/cli.md is one session in a shell: each of its commands runs, and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHANGING = [
 
 
 def commands(page: str) -> list[tuple[str, str]]:
-    """Each command of the page, and what it prints."""
+    """Returns each command of the page, and what it prints there."""
     found: list[tuple[str, str]] = []
     for block in BLOCK.findall(page):
         for line in block.splitlines():
@@ -46,7 +46,7 @@ def commands(page: str) -> list[tuple[str, str]]:
 
 
 def outputs(asked: list[str], folder: Path) -> list[str]:
-    """What a shell prints at each command, one after the other in one session."""
+    """What a shell prints for each command, run one after the other in one session."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
     programs, work = folder / "bin", folder / "work"
     programs.mkdir()
@@ -70,7 +70,7 @@ def outputs(asked: list[str], folder: Path) -> list[str]:
 
 
 def steady(text: str) -> str:
-    """A text without what changes."""
+    """Replaces what differs between runs."""
     for pattern, stands in CHANGING:
         text = pattern.sub(stands, text)
     return text

@@ -1,4 +1,4 @@
-"""`serve` for real: a process that is started, asked through the command line, and told to stop."""
+"""`serve` as a process: it starts, answers the command line, and stops on a signal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET = "correct-horse-battery-staple-32-bytes"
 
 @contextlib.contextmanager
 def serving(*flags: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str], list[str]]]:
-    """A server that listens: its URL, its process, and the lines that it has logged (all of them once it has ended)."""
+    """A server that listens: its URL, its process, and the lines logged so far (all lines once it has ended)."""
     command = [sys.executable, "-m", "resonate_core", "serve", "--port", "0", *flags]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}) as process:
         assert process.stderr is not None
@@ -67,7 +67,7 @@ def test_a_server_that_asks_for_tokens(run: Run, monkeypatch: pytest.MonkeyPatch
 
 
 def ended(*flags: object) -> subprocess.CompletedProcess[str]:
-    """A server that cannot start."""
+    """Runs a server that cannot start; returns the ended process."""
     command = [sys.executable, "-m", "resonate_core", "serve", *map(str, flags)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 

@@ -23,7 +23,7 @@ def call(func: str) -> rc.Value:
 
 
 def workflow(store: rc.Store) -> None:
-    """One that waits for a worker, a sleep and a person; a rejected call; one that was halted; one beside it."""
+    """A workflow with calls that wait for a worker, a sleep and a person; a rejected call; a halted one; one that does not belong to it."""
     store.tasks.create("order", FAR, pid="w1", ttl=60_000, target="poll://any@shop", param=call("order"), tags=tags("order"))
     store.promises.create("order.1", FAR, param=call("reserve"), tags=tags("order", "local"))
     store.promises.resolve("order.1", True)
@@ -42,7 +42,7 @@ def workflow(store: rc.Store) -> None:
 
 @pytest.fixture(params=["file", "url"])
 def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, list[str]]]:
-    """A store and the flags that lead to it."""
+    """A store, and the flags that name it."""
     if request.param == "url":
         server: Server = request.getfixturevalue("server")
         server.store = rc.Store()

@@ -1,4 +1,4 @@
-"""A server with planted faults: an ASGI app in front of a right one, which changes some of its answers and requests."""
+"""A server with planted faults: an ASGI app before a right one, which changes some requests and responses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Faulty:
         self.suspended: dict[str, int] = {}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Passes everything on except envelopes."""
+        """Passes on every request that is not an envelope."""
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"].strip("/"):
             await self.app(scope, receive, send)
             return
@@ -43,7 +43,7 @@ class Faulty:
         await send({"type": "http.response.body", "body": text})
 
     async def ask(self, scope: Any, request: Envelope) -> Envelope:
-        """The right answer."""
+        """Returns the response of the right app."""
         body, answered = json.dumps(request).encode(), bytearray()
         sent = False
 
@@ -63,7 +63,7 @@ class Faulty:
         return reply
 
     async def tasks_begin_late(self, request: Envelope, ask: Callable[[Envelope], Awaitable[Envelope]]) -> Envelope | None:
-        """No fault: a machine under load, which takes its time for the first tasks."""
+        """Not a fault: delays the first tasks, like a machine under load."""
         if request.get("kind") == "promise.create" and str(request["data"].get("id")).endswith(".task") and self.slept < 6:
             self.slept += 1
             await asyncio.sleep(2)
@@ -83,7 +83,7 @@ class Faulty:
         return refused(reply, 409)
 
     async def fence_is_not_checked(self, request: Envelope, ask: Callable[[Envelope], Awaitable[Envelope]]) -> Envelope | None:
-        """task.fence with a version that is not the current one carries its action out."""
+        """task.fence with a version that is not the current one runs its action."""
         if request["kind"] != "task.fence":
             return None
         reply = await ask(request)

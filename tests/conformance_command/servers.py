@@ -1,4 +1,4 @@
-"""Servers that the command judges: right ones on each storage, and one with planted faults."""
+"""The servers that the command is run against: right ones on each storage, and one with planted faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from server.live_server import live
 
 @contextlib.contextmanager
 def behind(store: Store, make: Any) -> Iterator[str]:
-    """Serves `make(app)`, an app in front of that of a store; gives the URL."""
+    """Serves `make(app)`, an app before that of a store; gives the URL."""
     app = make_app(Settings(), store)
     with live(make(app)) as running:
         life = AsyncExitStack()

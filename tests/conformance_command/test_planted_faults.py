@@ -54,7 +54,7 @@ def test_a_right_server_behind_the_same_app_has_none() -> None:
 
 
 def test_a_server_that_was_slow_for_a_moment_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lease of a scene began late, and was not over when the scene looked: that was reported as a broken rule."""
+    """A lease that began late had not expired when the scenario read it; that was reported as a broken rule."""
     every = judging._all_scenes
     monkeypatch.setattr(judging, "_scenes", lambda *given: [one for one in every(*given) if "retry or lease is due" in one.name])
     with faulty("tasks_begin_late") as url:

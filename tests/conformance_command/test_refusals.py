@@ -1,4 +1,4 @@
-"""What the command says of a server that cannot be judged: exit codes, and one line that names the reason."""
+"""The exit codes of the command for a server that it cannot judge, and the one line that says why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from server.live_server import live
 
 
 def speaking(*versions: str) -> Any:
-    """An app that answers every envelope of other versions as an unknown version, and the others with 404."""
+    """An app that answers an envelope of another version as an unknown version, and any other with 404."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         body, more = b"", True

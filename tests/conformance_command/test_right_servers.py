@@ -1,4 +1,4 @@
-"""The command finds nothing on our server, on each storage; it stays under its prefix, and leaves nothing that can be removed."""
+"""The command reports nothing on our server, on each storage; it uses ids under its prefix, and deletes all that can be deleted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUICK = {"effort": "quick", "requests": 40, "connections": 4}
 
 
 def foreign(store: rc.Store) -> None:
-    """Rows that are not the judge's, of each kind, and near to its prefix."""
+    """Stores rows of each kind that the command must not touch, with ids close to its prefix."""
     for name in ("order-1", "mine", "mine2.x", "conformance"):
         store.promises.create(name, FAR, tags={"resonate:target": "poll://any@shop", "resonate-conformance": "another"})
     store.tasks.acquire("order-1", 0, pid="w1", ttl=86_400_000)
@@ -33,7 +33,7 @@ def foreign(store: rc.Store) -> None:
 
 
 def rows_outside(store: rc.Store, prefix: str) -> str:
-    """The digest of every row whose id does not begin with a prefix, without what time alone changes."""
+    """Returns the digest of all rows whose ids do not begin with the prefix, without members that change by time alone."""
     taken = store.snapshot()
     rows: dict[str, Any] = {}
     for kind, name in (("promises", "id"), ("schedules", "id"), ("queues", "name")):
@@ -44,7 +44,7 @@ def rows_outside(store: rc.Store, prefix: str) -> str:
 
 
 def check_left(store: rc.Store, prefix: str, report: Report) -> None:
-    """Checks that everything with the prefix has ended."""
+    """Checks that every row with the prefix has ended."""
     taken = store.snapshot()
     own = [row for row in taken["promises"] if row["id"].startswith(prefix)]
     assert own

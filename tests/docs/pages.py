@@ -1,4 +1,4 @@
-"""Reads the pages of the documentation and what is executable in them."""
+"""Reads the pages of the documentation and the code in them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Block:
 
     @property
     def is_session(self) -> bool:
-        """Whether it is written as a session with prompts."""
+        """Whether it is a session with prompts."""
         return self.code.lstrip().startswith(">>>")
 
 
 def blocks(page: Path, pattern: re.Pattern[str] = BLOCK) -> list[Block]:
-    """The page's blocks of Python, or what else a pattern finds, in order."""
+    """Returns the page's blocks of Python, or those that another pattern finds, in order."""
     text = page.read_text(encoding="utf-8")
     return [Block(page, text.count("\n", 0, found.start(1)) + 1, found.group(1)) for found in pattern.finditer(text)]
 

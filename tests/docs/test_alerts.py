@@ -36,7 +36,7 @@ def series_of(name: str, labels: dict[str, str]) -> str:
 
 
 def scraped(trouble: Trouble, folder: Path) -> tuple[Scrape, Scrape, Scrape]:
-    """The samples before, in and after the trouble, by series."""
+    """The samples before, in and after the outage, by series."""
     with in_trouble(trouble, folder / "a.db") as on:
 
         def scrape() -> Scrape:
@@ -51,7 +51,7 @@ def scraped(trouble: Trouble, folder: Path) -> tuple[Scrape, Scrape, Scrape]:
 
 
 def values_of(series: str, before: Scrape, during: Scrape, after: Scrape, times: int) -> str:
-    """One series in promtool's notation."""
+    """Returns one series in promtool's notation."""
 
     def level(value: float | None, intervals: int) -> str:
         return f"_x{intervals}" if value is None else f"{value}x{intervals - 1}"
@@ -66,7 +66,7 @@ def values_of(series: str, before: Scrape, during: Scrape, after: Scrape, times:
 
 
 def case(name: str, series: dict[str, str]) -> dict[str, object]:
-    """A test of promtool: the alert is silent at first, fires in the trouble, and is silent at last."""
+    """Returns a test for promtool: the alert is silent at first, fires in the outage, and is silent at the end."""
     firing = f'count(ALERTS{{alertname="{name}",alertstate="firing"}}) > bool 0'
     minutes = {"silent": BEFORE * INTERVAL // 60 - 1, "firing": (BEFORE + DURING) * INTERVAL // 60 - 1}
     minutes["over"] = (BEFORE + DURING + AFTER) * INTERVAL // 60 - 1

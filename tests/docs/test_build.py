@@ -1,4 +1,4 @@
-"""The pages build without a warning, fetch nothing, and what they name is there."""
+"""The pages build without a warning and fetch nothing, and every file and link that they name exists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FETCHED = re.compile(f"{SCRIPT}|{STYLE}")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the pages are."""
+    """The folder of the built pages."""
 
     def make(out: Path) -> None:
         command = [
@@ -87,7 +87,7 @@ def test_files_that_the_pages_name_exist() -> None:
 
 
 def texts(picture: Path) -> list[str]:
-    """What is written in a picture."""
+    """Returns the texts in a picture."""
     found = ElementTree.parse(picture).getroot().iter("{http://www.w3.org/2000/svg}text")
     return sorted("".join(element.itertext()) for element in found)
 

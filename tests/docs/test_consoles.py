@@ -1,4 +1,4 @@
-"""The pages about the server are sessions in a shell: each command is run, on real servers, and prints what its page says."""
+"""The pages about the server are sessions in a shell: each command runs, on real servers, and prints what its page shows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CHANGING = [
 
 
 def commands(page: str) -> list[tuple[str, str]]:
-    """Each command of a page, and what it prints. The files that the page shows are written where they stand."""
+    """Returns each command of a page, and what it prints there. A file that the page shows is a command that writes it."""
     found: list[tuple[str, str]] = []
     for match in sorted([*BLOCK.finditer(page), *FILE.finditer(page)], key=lambda match: match.start()):
         if match.re is FILE:
@@ -56,7 +56,7 @@ def commands(page: str) -> list[tuple[str, str]]:
 
 
 def outputs(asked: list[str], folder: Path, port: str) -> list[str]:
-    """What a shell prints at each command, one after the other in one session; whatever it left running is ended."""
+    """What a shell prints for each command, run one after the other in one session; processes still running are ended."""
     programs = folder / "bin"
     programs.mkdir()
     for name, command in (("resonate-core", '-m resonate_core "$@"'), ("python", '"$@"')):
@@ -93,7 +93,7 @@ def outputs(asked: list[str], folder: Path, port: str) -> list[str]:
 
 
 def steady(text: str) -> str:
-    """A text without what changes."""
+    """Replaces what differs between runs."""
     for pattern, stands in CHANGING:
         text = pattern.sub(stands, text)
     return text
@@ -105,7 +105,7 @@ SHOWN = "postgresql://db.internal/app?schema=resonate"
 
 @pytest.fixture
 def database(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The place of the store in DATABASE_URL, as a command shows it; for the pages that need none, that of the page."""
+    """The database in DATABASE_URL as a command shows it; for a page that needs none, the one written in the page."""
     if name != "postgresql.md":
         return SHOWN
     url: str = request.getfixturevalue("postgres_url")

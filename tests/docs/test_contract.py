@@ -17,19 +17,19 @@ REFERENCE = re.compile(rf"\b({'|'.join(PAGES_OF)})({GAP}{NUMBER}(?:(?:,{GAP}|{GA
 
 
 def references(text: str) -> Iterator[tuple[str, str]]:
-    """Each document and section that a text refers to; `PROTOCOL 3 and 4` are two."""
+    """Returns each document and section that a text refers to; `PROTOCOL 3 and 4` are two."""
     for found in REFERENCE.finditer(text):
         for number in re.findall(NUMBER, found[2]):
             yield found[1], number
 
 
 def sections(document: str) -> list[str]:
-    """The numbers of a document's headings."""
+    """Returns the numbers of a document's headings."""
     return HEADING.findall((DOCS / "spec" / PAGES_OF[document]).read_text(encoding="utf-8"))
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Every text file that is committed or about to be, by path."""
+    """Returns the text files that are committed or not ignored, by path."""
     command = ["git", "ls-files", "-co", "--exclude-standard", "--deduplicate"]
     for path in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines():
         if (ROOT / path).is_file() and not path.endswith((".db", ".png")):

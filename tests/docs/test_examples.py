@@ -1,4 +1,4 @@
-"""What the documentation shows is what happens: every session in README and docs, every docstring, and the order workflow."""
+"""The examples give what they show: every session in README and docs, every docstring, and the order workflow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SDK_PART = "resonate_core.connection"
 
 
 def run(test: doctest.DocTest, flags: int = doctest.ELLIPSIS) -> None:
-    """Runs one doctest; the report of what differs is the failure's message."""
+    """Runs one doctest; fails with its report of differences."""
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=flags, verbose=False)
     runner.run(test, out=report.append, clear_globs=False)
@@ -57,7 +57,7 @@ def test_pages_of_programs_are_known_to_their_own_test() -> None:
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
-    """Every docstring of the package, by the name of what it describes."""
+    """Returns every docstring of the package, by the name of what it describes."""
     modules = [resonate_core, importlib.import_module("resonate_core._core")]
     for found in pkgutil.iter_modules(resonate_core.__path__, "resonate_core."):
         if found.name not in (SDK_PART, "resonate_core._core"):

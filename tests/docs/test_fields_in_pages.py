@@ -15,7 +15,7 @@ FIELDS = {part: [member["name"] for member in members] for part, members in wire
 
 
 def rows_under(header: str) -> list[list[str]]:
-    """The cells of each row of the table whose header begins so."""
+    """Returns the cells of each row of the table whose header begins with this."""
     _, found, rest = PAGE.partition(f"| {header} |")
     assert found, f"no table begins with {header}"
     rows = [line for line in rest.partition("\n\n")[0].splitlines()[2:] if line.startswith("|")]
@@ -23,12 +23,12 @@ def rows_under(header: str) -> list[list[str]]:
 
 
 def named_in(header: str) -> list[str]:
-    """What the first column of that table names in backticks."""
+    """Returns the names in backticks in the first column of that table."""
     return [name for row in rows_under(header) for name in re.findall(r"`(\w+)`", row[0])]
 
 
 def shapes() -> dict[str, str]:
-    """The data of each kind, as the table of the exact contract writes it."""
+    """Returns the data of each kind, as the table of docs/jobs.md writes it."""
     return {kind: data for kinds, data, *_ in rows_under("kind") for kind in re.findall(r"`([\w.]+)`", kinds)}
 
 

@@ -1,4 +1,4 @@
-"""The pages about jobs: their pictures are what is drawn, and what is drawn is in their tables."""
+"""The pages about jobs: their pictures are up to date, and show what their tables say."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PAGE = (DOCS / "jobs.md").read_text(encoding="utf-8")
 
 
 def texts(picture: Path) -> list[str]:
-    """What is written in a picture."""
+    """Returns the texts in a picture."""
     found = ElementTree.parse(picture).getroot().iter("{http://www.w3.org/2000/svg}text")
     return sorted("".join(element.itertext()) for element in found)
 
 
 def rows(first: str) -> list[list[str]]:
-    """The cells of the page's table whose first head is this, without its head."""
+    """Returns the cells of the table whose first heading is this, without the headings."""
     lines = PAGE[PAGE.index(f"\n| {first} |") + 1 :].split("\n\n")[0].splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 

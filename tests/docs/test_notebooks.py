@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, and show what is stored in them."""
+"""The notebooks run from top to bottom, and give the stored output."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ PICTURES = {"01_promises_tasks_time": 3, "02_jobs": 5, "03_durability": 0, "04_t
 
 @pytest.fixture(autouse=True)
 def quiet_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The kernel talks through files of its own, not through ports and a home directory."""
+    """Lets the kernel use sockets in a folder of its own, instead of ports and the home directory."""
     for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
         monkeypatch.setenv(name, str(tmp_path))
     import notebook_outputs

@@ -1,4 +1,4 @@
-"""The tables of the pages about the server say what its models, its metrics and the tests of clients say."""
+"""The tables of the pages about the server agree with its models, its metrics and the tests of clients."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ METRIC = re.compile(r"\bresonate_\w+")
 
 
 def page(name: str) -> str:
-    """A page's text."""
+    """Returns a page's text."""
     return (DOCS / name).read_text(encoding="utf-8")
 
 
 def rows(text: str, first: str) -> list[list[str]]:
-    """The cells of the table whose first head is `first`, without its head."""
+    """Returns the cells of the table whose first heading is `first`, without the headings."""
     lines = text[text.index(f"\n| {first} |") + 1 :].split("\n\n")[0].splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
@@ -42,7 +42,7 @@ def test_the_configuration_of_the_unit_is_one(tmp_path: Path) -> None:
 
 
 def exposed() -> set[str]:
-    """The names that a scrape of a server on a database knows, of each histogram its own."""
+    """Returns the names of the metrics of a server on a database; a histogram is one name."""
     names = set()
     for family in Metrics(in_database=True).registry.collect():
         names.add(family.name + ("_total" if family.type == "counter" else ""))

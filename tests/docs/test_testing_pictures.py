@@ -13,7 +13,7 @@ PICTURES = DOCS / "pictures"
 
 
 def texts(picture: Path) -> list[str]:
-    """What is written in a picture."""
+    """Returns the texts in a picture."""
     found = ElementTree.parse(picture).getroot().iter("{http://www.w3.org/2000/svg}text")
     return sorted("".join(element.itertext()) for element in found)
 

@@ -1,4 +1,4 @@
-"""The picture of a recording: what is drawn, and what is said where it cannot be."""
+"""The picture of a recording: what it shows, and the error if it cannot be drawn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TARGET = {"resonate:target": "poll://any@workers"}
 
 @pytest.fixture
 def trace() -> io.StringIO:
-    """A parent that waits for a child, whose first worker is lost."""
+    """A parent that waits for a child, whose first worker crashes."""
     clock = rc.ManualClock(start=0)
     store = rc.Store(clock=clock, check=True)
     trace = io.StringIO()
@@ -43,24 +43,24 @@ def trace() -> io.StringIO:
 
 
 def axes_of(figure: Figure) -> Axes:
-    """The only axes of a figure."""
+    """Returns the only axes of a figure."""
     (axes,) = figure.axes
     return axes
 
 
 def rows(figure: Figure) -> list[str]:
-    """What the rows are called, from the top."""
+    """Returns the labels of the rows, from the top."""
     return [label.get_text() for label in axes_of(figure).get_yticklabels()]
 
 
 def explained(figure: Figure) -> set[str]:
-    """What the legend explains."""
+    """Returns the entries of the legend."""
     legend = axes_of(figure).get_legend()
     return set() if legend is None else {text.get_text() for text in legend.get_texts()}
 
 
 def bars(figure: Figure, colour: str) -> list[tuple[float, float]]:
-    """Where the bars of a colour begin and end."""
+    """Returns where the bars of a colour begin and end."""
     from matplotlib.colors import to_hex
 
     drawn = [patch for patch in axes_of(figure).patches if isinstance(patch, Rectangle) and to_hex(patch.get_facecolor()) == colour]
@@ -68,7 +68,7 @@ def bars(figure: Figure, colour: str) -> list[tuple[float, float]]:
 
 
 def of(worker: str) -> str:
-    """The colour of a worker."""
+    """Returns the colour of a worker."""
     return WORKERS[worker_colour(worker)]
 
 

@@ -1,4 +1,4 @@
-"""The data of the interactive timeline, the page that carries it, and the clock that moves a fork."""
+"""The data of the interactive timeline, the page that contains it, and the slider that moves a fork."""
 
 from __future__ import annotations
 

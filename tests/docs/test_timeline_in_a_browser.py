@@ -151,14 +151,14 @@ axe.run(host, { resultTypes: ["violations"] }).then((result) => {
 
 
 def require() -> None:
-    """Without a browser the test is skipped, and fails where everything is required."""
+    """Skips the test if there is no browser; fails it if everything is required."""
     if not CHROMIUM.exists() or find_spec("axe_playwright_python") is None:
         refuse = pytest.fail if os.environ.get("RESONATE_REQUIRE_BACK_ENDS") else pytest.skip
         refuse(f"there is no {CHROMIUM}, or no axe-playwright-python: scripts/setup --clients installs both")
 
 
 def shown(folder: Path, data: Any, script: str, *modules: str, dark: bool = False, size: str = "1000,800") -> dict[str, Any]:
-    """What a script finds in a page with the modules."""
+    """Returns what a script finds in a page with the modules."""
     require()
     import axe_playwright_python
 
@@ -184,7 +184,7 @@ def shown(folder: Path, data: Any, script: str, *modules: str, dark: bool = Fals
 
 
 def story() -> dict[str, Any]:
-    """An order with two jobs, a crash, many jobs of one type, and an id that would act in a page."""
+    """An order with two jobs, a crash, many jobs of one type, and an id that contains HTML."""
     clock = rc.ManualClock(start=0)
     store = rc.Store(clock=clock)
     trace = io.StringIO()

@@ -1,4 +1,4 @@
-"""The picture of a recording of jobs: attempts, what they wait for, and how they end."""
+"""The picture of a recording of jobs: attempts, the waits between them, and how they end."""
 
 from __future__ import annotations
 
@@ -44,35 +44,35 @@ def trace(store: rc.Store) -> io.StringIO:
 
 
 def axes_of(figure: Figure) -> Axes:
-    """The only axes of a figure."""
+    """Returns the only axes of a figure."""
     (axes,) = figure.axes
     return axes
 
 
 def rows(figure: Figure) -> list[str]:
-    """What the rows are called, from the top."""
+    """Returns the labels of the rows, from the top."""
     return [label.get_text() for label in axes_of(figure).get_yticklabels()]
 
 
 def explained(figure: Figure) -> set[str]:
-    """What the legend explains."""
+    """Returns the entries of the legend."""
     legend = axes_of(figure).get_legend()
     return set() if legend is None else {text.get_text() for text in legend.get_texts()}
 
 
 def bars(figure: Figure, colour: str) -> list[tuple[float, float, float]]:
-    """Where the bars of a colour begin and end, and how high they are."""
+    """Returns where the bars of a colour begin and end, and their heights."""
     drawn = [patch for patch in axes_of(figure).patches if isinstance(patch, Rectangle) and to_hex(patch.get_facecolor()) == colour]
     return [(bar.get_x(), bar.get_x() + bar.get_width(), round(bar.get_height(), 2)) for bar in drawn]
 
 
 def of(worker: str) -> str:
-    """The colour of a worker."""
+    """Returns the colour of a worker."""
     return WORKERS[worker_colour(worker)]
 
 
 def seen(span: Span) -> tuple[Any, ...]:
-    """A span in short."""
+    """Returns the main values of a span."""
     return (span.state, span.start, span.end) if span.pid is None else (span.state, span.start, span.end, span.pid, span.outcome)
 
 
@@ -137,7 +137,7 @@ def test_attempts_waiting_and_the_end(store: rc.Store, clock: rc.ManualClock, tr
 def test_what_follows_a_crash_is_known_from_its_step(
     store: rc.Store, clock: rc.ManualClock, trace: io.StringIO, end: str, options: dict[str, Any], state: str, then: str | None
 ) -> None:
-    """The step itself does not say it, and no request came after it."""
+    """The step does not contain it, and no request reads the job afterwards."""
     store.jobs.enqueue("t", id="j", timeout=4 * SECOND if end == "job_timeout" else None, **options)
     store.jobs.claim("default", worker="ann", lease=(9 if end == "job_timeout" else 4) * SECOND, start=1)
     assert [step.kind for step in clock.advance(5 * SECOND)] == [end]

@@ -1,4 +1,4 @@
-"""What goes wrong on a server, and how it ends: for each alert, a server with tokens over a file that gets into this trouble."""
+"""Outages of a server, and how they end: for each alert, a server with tokens over a file that gets into one."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ TASKS = [f"t{number}" for number in range(101)]
 
 
 def until(happened: Callable[[], bool]) -> None:
-    """Waits for something that comes by itself."""
+    """Waits until a condition becomes true."""
     patience = time.monotonic() + 60
     while not happened():
         assert time.monotonic() < patience, "it never came"
 
 
 class Served:
-    """A server with tokens over a file, whose clients are workers, tenants and neighbours."""
+    """A server with tokens over a file. Its clients are a worker, and users of other namespaces."""
 
     def __init__(self, store: Store, port: int, file: Path) -> None:
         self.store = store
@@ -88,21 +88,21 @@ def fail(on: Served, id: str) -> None:
 
 
 def work_off(on: Served) -> None:
-    """Runs every job that is pending."""
+    """Runs every pending job."""
     for queue in on.store.queues.stats():
         while found := on.store.jobs.claim(queue["name"], worker="w", lease=60_000, count=200, start=200):
             on.store.jobs.complete_many([(one.id, one.version, None) for one in found])
 
 
 def a_queue(on: Served) -> None:
-    """A queue that has counted something before the trouble begins, as the queues of a server that runs have."""
+    """A queue with counts from before the outage, like the queues of a server that has run for a while."""
     enqueue(on, "first")
     run(on)
     complete(on, "first")
 
 
 def nothing(on: Served) -> None:
-    """What fails once, and then works, needs no mend."""
+    """Does nothing: the end of an outage that was one error."""
 
 
 def rename_a_table(on: Served, table: str, name: str) -> None:
@@ -112,7 +112,7 @@ def rename_a_table(on: Served, table: str, name: str) -> None:
 
 
 def break_the_file(on: Served) -> None:
-    """As a disk does that fails."""
+    """Makes the file fail, as a broken disk does."""
     rename_a_table(on, "resonate_promises", "broken")
     assert on.ask("promise.create", {"id": "p", "timeoutAt": FAR}) == 500
 
@@ -140,7 +140,7 @@ def commit_slowly(on: Served) -> None:
 
 
 def come_due_late(on: Served) -> None:
-    """A step that the server finds an hour after it was due."""
+    """Makes a step that the server runs an hour after it was due."""
     at = on.store.now + 3_600_000
     assert on.ask("promise.create", {"id": "p", "timeoutAt": at, "tags": {"resonate:external": "true"}}) == 200
     with on.held_by_a_neighbour() as other:
@@ -172,7 +172,7 @@ def wait_for_workers(on: Served) -> None:
 
 
 def work_again(on: Served) -> None:
-    """The workers come back: they take the messages, and complete the tasks."""
+    """The workers return: they take the messages, and complete the tasks."""
     on.store.promises.settle_many(TASKS)
     assert len(on.store.take_messages(len(TASKS))) == len(TASKS)
 
@@ -233,7 +233,7 @@ def enqueue_many(on: Served) -> None:
 
 
 def miss_an_occurrence(on: Served) -> None:
-    """A schedule that no process ticks: its occurrence has passed in the view of another clock."""
+    """Makes a schedule whose occurrence has passed by another clock, and that no process has run."""
     every_minute = {"id": "s", "cron": "* * * * *", "promiseId": "s.{{.timestamp}}", "promiseTimeout": 1000}
     assert on.ask("schedule.create", every_minute) == 200
     with on.held_by_a_neighbour() as other:
@@ -243,13 +243,13 @@ def miss_an_occurrence(on: Served) -> None:
 
 @dataclass(frozen=True)
 class Trouble:
-    """What an alert is about.
+    """The outage that an alert reports.
 
     Attributes:
-        begins: Brings a server into it.
-        ends: Brings it out of it.
-        before: What a server that works has done.
-        times: How often the counters move as they did in `begins`, in each interval of the scrapes, while it lasts.
+        begins: Brings the outage about.
+        ends: Ends the outage.
+        before: What the server does before the outage.
+        times: How often `begins` counts in each interval of the scrapes while the outage lasts.
         options: The options of the store.
         simulated: Whether the store is on a manual clock.
         delivers: Whether the server ticks and delivers.
@@ -288,7 +288,7 @@ TROUBLES: dict[str, Trouble] = {
 
 @contextlib.contextmanager
 def in_trouble(trouble: Trouble, file: Path) -> Iterator[Served]:
-    """Makes the server that gets into it."""
+    """Makes the server that gets into the outage."""
     options = {"busy_timeout": 0, **trouble.options}
     if trouble.simulated:
         options["clock"] = ManualClock(1_800_000_000_000)

@@ -134,7 +134,7 @@ junk = st.recursive(
 
 
 def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths of all members and elements below a value."""
+    """Returns the paths of all members and elements below a value."""
     found = []
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in entries:

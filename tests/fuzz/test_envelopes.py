@@ -64,7 +64,7 @@ def send_both(one: Any, two: Any, envelope: Any, now: int | None = None) -> int:
 
 
 def runs_although_refused(envelope: Any) -> bool:
-    """Whether this is a suspend in 2025-01-15: its 400 for a missing promise stands for a 422, so it did run (PROTOCOL 2)."""
+    """Whether this is a suspend in 2025-01-15: its 400 for a missing promise corresponds to a 422, so it did run (PROTOCOL 2)."""
     try:
         return envelope["kind"] == "task.suspend" and envelope["head"]["version"] == "2025-01-15"
     except (TypeError, KeyError):

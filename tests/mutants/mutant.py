@@ -76,13 +76,13 @@ def _pattern(old: str) -> re.Pattern[str]:
 
 
 def sources(tree: Path, language: str) -> dict[Path, str]:
-    """The texts of all sources of a tree, by file."""
+    """Returns the texts of all sources of a tree, by file."""
     files = (file for folder in FOLDERS[language] for file in sorted((tree / folder).rglob("*")))
     return {file: file.read_text() for file in files if file.suffix in SUFFIXES[language]}
 
 
 def places(mutant: Mutant, texts: dict[Path, str]) -> list[Place]:
-    """All places at which the mutant's text occurs; a good mutant has exactly one."""
+    """Returns all places at which the mutant's text occurs; a good mutant has exactly one."""
     pattern = _pattern(mutant.old)
     return [Place(file, found.start(1), found.end(1)) for file, text in texts.items() for found in pattern.finditer(text)]
 

@@ -1,7 +1,7 @@
 """The rules of the code base, each as a function over its files.
 
-A rule takes the text of files by path and gives what breaks it, a line each. Each names a sample that breaks it and one that
-does not, so that the rule itself is tested.
+A rule takes the text of files by path and returns a line for each violation. Each has a sample that breaks it and one that
+does not, which test the rule itself.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ Problems = Iterator[str]
 LONGEST_FILE = 480
 NAME_LIST = "cpp/include/resonate/fields.hpp"
 CLOCK_FILE = "cpp/src/clock.cpp"
-# Where Python may look at the time: nowhere so far, stores and clocks are asked.
+# The only files of the package that may read the system's time; all others ask a store or a clock.
 PYTHON_CLOCK_FILES = frozenset({"python/resonate_core/_stopwatch.py"})
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule.
+    """A rule over the text of files.
 
     Attributes:
-        name: What a failure is called.
-        check: Gives what breaks the rule.
-        bad: Files of which each breaks it.
-        good: Files that do not.
+        name: The name of the rule.
+        check: Returns a line for each violation.
+        bad: Files of which each breaks the rule.
+        good: Files that follow it.
     """
 
     name: str
@@ -52,7 +52,7 @@ def rule(*, bad: Files, good: Files) -> Callable[[Callable[[Files], Problems]], 
 
 
 def without_comments(text: str) -> str:
-    """C++ without its comments; line numbers stay."""
+    """Returns C++ without its comments; line numbers stay the same."""
     pattern = r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/'
     return re.sub(pattern, lambda m: m[0] if m[0].startswith('"') else "\n" * m[0].count("\n"), text, flags=re.DOTALL)
 
@@ -63,7 +63,7 @@ def is_cpp(path: str) -> bool:
 
 
 def lines_with(pattern: str, files: Files, wanted: Callable[[str], bool], *, comments: bool = False) -> Problems:
-    """The lines of the wanted files in which the pattern is found."""
+    """Returns the lines of the wanted files that match the pattern."""
     for path, text in files.items():
         if not wanted(path):
             continue
@@ -78,7 +78,7 @@ def lines_with(pattern: str, files: Files, wanted: Callable[[str], bool], *, com
     good={"cpp/bindings/module.cpp": "#include <pybind11/pybind11.h>\n", "cpp/src/engine.cpp": "// not pybind11\n"},
 )
 def only_the_bindings_know_python(files: Files) -> Problems:
-    """Only cpp/bindings knows pybind11."""
+    """Only cpp/bindings includes pybind11."""
     return lines_with(r"pybind11|\bPython\.h|\bPy[A-Z]\w+\(", files, lambda p: is_cpp(p) and not p.startswith("cpp/bindings/"))
 
 
@@ -99,7 +99,7 @@ GIL_FILES = frozenset({"cpp/bindings/gil.hpp", "cpp/bindings/gil.cpp"})
     },
 )
 def one_file_asks_for_the_gil(files: Files) -> Problems:
-    """A thread that asks for the GIL while the interpreter ends is unwound: only gil.hpp, directly above Python, stops that."""
+    """A thread that takes the GIL while the interpreter ends is unwound: only gil.hpp, directly above Python, prevents that."""
     locks = r"gil_scoped_(acquire|release)|gil_safe_call_once|call_guard|PyEval_\w+Thread\b|PyGILState_(Ensure|Release)"
     calls = r"\.attr\([^()]*\)\(|module_::import|\bpy::repr\(|PyObject_(Call\w*|Vectorcall\w*|Str|Repr)\(|PyIter_Next|PySequence_(Fast|List)\("
     return lines_with(
@@ -108,7 +108,7 @@ def one_file_asks_for_the_gil(files: Files) -> Problems:
 
 
 def is_free_of_json(path: str) -> bool:
-    """What embedders include, the machine and the storages."""
+    """Whether a file is one that embedders include, or belongs to the machine or a storage."""
     return path.startswith(("cpp/include/", "cpp/src/machine/", "cpp/src/storage/"))
 
 
@@ -120,7 +120,7 @@ def is_free_of_json(path: str) -> bool:
     good={"cpp/src/codec/json_document.cpp": "#include <simdjson.h>\n", "cpp/src/machine/tasks.cpp": "// no simdjson here\n"},
 )
 def json_stays_in_the_codec(files: Files) -> Problems:
-    """Neither public headers nor the machine nor storages know JSON."""
+    """No public header, the machine and no storage names JSON."""
     return lines_with(r"nlohmann|simdjson", files, is_free_of_json)
 
 
@@ -133,7 +133,7 @@ def json_stays_in_the_codec(files: Files) -> Problems:
     },
 )
 def envelopes_stay_in_the_codec(files: Files) -> Problems:
-    """Envelopes and correlation ids exist only in protocol/, except in the list of all names; a refusal may name a member."""
+    """Envelopes and correlation ids occur only in protocol/, and in the list of all names; a refusal may name a member."""
     return lines_with(r"corrId|corr_id|debug_time|\b[eE]nvelope", files, lambda path: path != NAME_LIST and is_free_of_json(path))
 
 
@@ -145,7 +145,7 @@ def envelopes_stay_in_the_codec(files: Files) -> Problems:
     },
 )
 def the_machine_knows_rows_and_now_only(files: Files) -> Problems:
-    """The machine knows no engine, clock, thread, file or random number; layers_include_what_is_below says the rest."""
+    """The machine uses no engine, clock, thread, file or random number; the includes are the rule layers_include_what_is_below."""
     known_only_above = (
         r'#include\s*("(resonate/)?(engine|clock)\.hpp"'
         r"|<(atomic|chrono|condition_variable|ctime|fstream|future|iostream|mutex|random|shared_mutex|sys/time\.h|thread|time\.h)>)"
@@ -166,7 +166,7 @@ def the_machine_knows_rows_and_now_only(files: Files) -> Problems:
     },
 )
 def the_machine_has_no_dialects(files: Files) -> Problems:
-    """The machine reads what a dialect or a rule set says; it never asks for one by name, nor compares two."""
+    """The machine asks a dialect or a set of rules what applies; it neither names nor compares them."""
     pattern = (
         r"\b(DialectId|RulesId)::|\b\w*([dD]ialect|[rR]ules)\w*((\.|->)(id|version))?\s*(==|!=)"
         r"|(==|!=)\s*[\w.>-]*([dD]ialect|[rR]ules)\w*((\.|->)(id|version))?\s*[);&|?]|\bswitch\s*\(.*([dD]ialect|[rR]ules)"
@@ -189,7 +189,7 @@ def the_machine_has_no_dialects(files: Files) -> Problems:
     },
 )
 def one_file_reads_the_clock(files: Files) -> Problems:
-    """The system's clock is read in one file."""
+    """Only one file reads the system's clock."""
     clock = r"(system|steady|high_resolution|utc)_clock"  # a type such as its time_point reads nothing
     pattern = (
         rf"{clock}\s*::\s*now|(using|typedef)\b.*{clock}\s*(;|\w+;)|gettimeofday|clock_gettime|\btime\((nullptr|NULL|0|&\w+)?\)"
@@ -208,7 +208,7 @@ def one_file_reads_the_clock(files: Files) -> Problems:
     good={"python/resonate_core/worker.py": "now = store.now\ntime.sleep(1)\n", "bench/run.py": "time.time()\n"},
 )
 def python_asks_a_clock_object(files: Files) -> Problems:
-    """In the package the time comes from a store or a clock, which a test can move."""
+    """In the package, time comes from a store or a clock, which a test can move."""
     pattern = r"\btime\.(time|monotonic|perf_counter)(_ns)?\b|\bdatetime\.(now|utcnow|today)\(|\bdate\.today\(|from time import (?!sleep\b)"
     return lines_with(pattern, files, lambda p: p.startswith("python/") and p.endswith(".py") and p not in PYTHON_CLOCK_FILES)
 
@@ -218,7 +218,7 @@ def python_asks_a_clock_object(files: Files) -> Problems:
     good={"cpp/tests/engine_test.cpp": "std::mt19937 random(seed);\n", "cpp/src/engine.cpp": "brand();\n"},
 )
 def nothing_is_random(files: Files) -> Problems:
-    """Jitter is a hash, ids come from callers."""
+    """No random numbers: jitter is a hash, and callers give ids."""
     pattern = r"random_device|\bmt19937|\bs?rand(om)?\(|getrandom"
     return lines_with(pattern, files, lambda p: is_cpp(p) and p.startswith(("cpp/include/", "cpp/src/", "cpp/bindings/")))
 
@@ -234,7 +234,7 @@ def nothing_is_random(files: Files) -> Problems:
     },
 )
 def no_order_comes_from_a_hash(files: Files) -> Problems:
-    """A hash table is looked into, never walked. Tables are known by name, members across the files of a folder."""
+    """No loop runs over a hash table, since its order is not defined. Tables are found by name, members across the files of a folder."""
     hashed = r"(?:unordered_(?:multi)?(?:map|set)|robin_(?:pg_)?(?:map|set)|flat_hash_(?:map|set))\s*<"
     declared = re.compile(hashed + r"[^;(){}=]*>\s*&?\s*(\w+)")
     sources = {p: t for p, t in files.items() if is_cpp(p) and p.startswith(("cpp/include/", "cpp/src/"))}
@@ -253,12 +253,12 @@ def no_order_comes_from_a_hash(files: Files) -> Problems:
 
 @rule(bad={"cpp/src/engine.hpp": "// x\nclass A;\n"}, good={"cpp/src/engine.hpp": "// x\n#pragma once\n", "cpp/src/engine.cpp": ""})
 def headers_are_included_once(files: Files) -> Problems:
-    """Every header has its guard."""
+    """Every header has an include guard."""
     return (f"{p}: no #pragma once" for p, text in files.items() if is_cpp(p) and p.endswith(".hpp") and "#pragma once" not in text)
 
 
 def listed_sources(cmake: str) -> set[str]:
-    """The C++ sources that CMakeLists.txt names."""
+    """Returns the C++ sources that CMakeLists.txt names."""
     return set(re.findall(r"^\s*(?:add_executable\(\w+\s+)?((?:cpp|bench)/[\w/]+\.cpp)\)?\s*$", cmake, flags=re.MULTILINE))
 
 
@@ -267,7 +267,7 @@ def listed_sources(cmake: str) -> set[str]:
     good={"CMakeLists.txt": "  cpp/src/engine.cpp\n", "cpp/src/engine.cpp": "", "cpp/src/engine.hpp": ""},
 )
 def cmake_lists_every_source(files: Files) -> Problems:
-    """No source without a target and no target without its source."""
+    """Every source has a target, and every source of a target exists."""
     listed = listed_sources(files["CMakeLists.txt"])
     there = {p for p in files if p.endswith(".cpp") and p.startswith("cpp/")}
     yield from (f"CMakeLists.txt: lists {p}, which is not there" for p in sorted(listed - set(files)))
@@ -279,7 +279,7 @@ def cmake_lists_every_source(files: Files) -> Problems:
     good={"CMakeLists.txt": "file(STRINGS a b)\n", "docs/x.md": "file(GLOB)"},
 )
 def sources_are_named_not_globbed(files: Files) -> Problems:
-    """No file(GLOB)."""
+    """CMake uses no file(GLOB)."""
     return lines_with(r"file\s*\(\s*GLOB", files, lambda p: p.endswith(("CMakeLists.txt", ".cmake")))
 
 
@@ -291,7 +291,7 @@ def sources_are_named_not_globbed(files: Files) -> Problems:
     },
 )
 def versions_agree(files: Files) -> Problems:
-    """The newest entry of the change log is of the version in pyproject.toml; no other file says one."""
+    """The newest entry of the change log has the version of pyproject.toml; no other file names a version."""
     version = project_version(files)
     newest = re.search(r"^## (\S+)", files["CHANGELOG.md"], flags=re.MULTILINE)
     if newest is None or newest[1] != version:
@@ -300,7 +300,7 @@ def versions_agree(files: Files) -> Problems:
 
 
 def project_version(files: Files) -> str:
-    """The version in pyproject.toml."""
+    """Returns the version in pyproject.toml."""
     found = re.search(r'^version = "([^"]+)"', files["pyproject.toml"], flags=re.MULTILINE)
     assert found is not None
     return found[1]
@@ -328,7 +328,7 @@ def files_are_short(files: Files) -> Problems:
     good={"scripts/setup": 'cd "$HOME/.pyenv" && ls work/main network/\n', "README.md": "see PyPI and https://github.com/a/b\n"},
 )
 def no_machine_is_named(files: Files) -> Problems:
-    """Neither paths of one machine nor hosts of package registries."""
+    """No path of one machine and no host of a package registry."""
     paths = r"(?<![\w.$}-])/(wo" + r"rk|ro" + r"ot|ho" + r"me|tmp/(build|brief|v3))\b"
     hosts = r"pypi\.o" + r"rg|pythonho" + r"sted|deb\.deb" + r"ian|npmjs\.o" + r"rg|crates\.i" + r"o\b|proxy\.gol" + r"ang"
     return lines_with(f"{paths}|{hosts}", files, lambda _: True, comments=True)
@@ -339,7 +339,7 @@ def no_machine_is_named(files: Files) -> Problems:
     good={"cpp/src/a.cpp": "// todos\n", "a.md": "XXXL"},
 )
 def nothing_is_left_for_later(files: Files) -> Problems:
-    """What is not done is an issue, not a comment."""
+    """Open work is an issue, not a comment."""
     return lines_with(
         r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b", files, lambda path: not path.endswith(".ipynb"), comments=True
     )
@@ -352,7 +352,7 @@ def nothing_is_left_for_later(files: Files) -> Problems:
     },
 )
 def notebooks_have_outputs(files: Files) -> Problems:
-    """A page of a repository shows the pictures: `scripts/notebooks` stores them, and CI compares."""
+    """Notebooks have outputs, which the page of a repository shows: `scripts/notebooks` stores them, and CI compares."""
     for path, text in files.items():
         if path.endswith(".ipynb") and any(c.get("execution_count", 1) is None for c in json.loads(text)["cells"]):
             yield f"{path}: has no outputs: run scripts/notebooks"
@@ -379,7 +379,7 @@ PROPERTY_HEADING = "## Invariants"
     },
 )
 def every_property_is_explained_and_tested(files: Files) -> Problems:
-    """PROTOCOL 6: each property that a violation can name stands in the page under exactly this name, and in a test of the core."""
+    """PROTOCOL 6: each property that a violation can name is in the page and in a test of the core, under exactly this name."""
     reported = {name: path for path in PROPERTY_FILES for name in re.findall(r'"([a-z]+(?:_[a-z]+)+)"', files.get(path, ""))}
     section = files[PROPERTY_PAGE].partition(PROPERTY_HEADING)[2].partition("\n## ")[0]
     first_cells = re.findall(r"^\| (`[^|]*) \|", section, flags=re.MULTILINE)

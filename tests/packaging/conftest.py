@@ -1,4 +1,4 @@
-"""Lets the tests of this folder import what stands beside them."""
+"""Lets the tests of this folder import the modules beside them."""
 
 from __future__ import annotations
 

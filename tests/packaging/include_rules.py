@@ -1,4 +1,4 @@
-"""The rules of the include graph: which folder may include which, and no circles. They join codebase_rules.RULES."""
+"""The rules of the include graph: which folder may include which, and no circles. They are added to codebase_rules.RULES."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder_of(path: str) -> str:
 
 
 def include_graph(files: Files) -> dict[str, list[tuple[int, str, str]]]:
-    """Of each C++ file its includes in quotes: line number, the text, and the file that it finds (the text where it finds none)."""
+    """Returns for each C++ file its includes in quotes: line number, text, and the file found (the text if none is)."""
     graph: dict[str, list[tuple[int, str, str]]] = {}
     for path, text in files.items():
         if not is_cpp(path):
@@ -64,7 +64,7 @@ def include_graph(files: Files) -> dict[str, list[tuple[int, str, str]]]:
     },
 )
 def layers_include_what_is_below(files: Files) -> Problems:
-    """A folder includes only the folders that ALLOWED_INCLUDES gives it, and every include in quotes is of this project."""
+    """A folder includes only the folders that ALLOWED_INCLUDES gives it, and every include in quotes names a file of this project."""
     for path, includes in include_graph(files).items():
         folder = folder_of(path)
         for number, text, found in includes:
@@ -88,7 +88,7 @@ def layers_include_what_is_below(files: Files) -> Problems:
     },
 )
 def no_file_includes_itself(files: Files) -> Problems:
-    """No circle in the include graph: a file that can be reached from itself is named, with the include that leads back."""
+    """The include graph has no circle: the message names a file that can be reached from itself, and the include that leads back."""
     graph = include_graph(files)
     for path, includes in graph.items():
         for number, text, first in includes:

@@ -1,4 +1,4 @@
-"""A header that was precompiled from earlier sources is not taken from the compiler's cache."""
+"""The compiler cache does not return a header that was precompiled from earlier sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of the code base hold, and each can be broken."""
+"""The rules of the code base hold, and each rule finds its planted sample."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def files() -> Files:
-    """Every text file that is committed or about to be, by path."""
+    """Returns every text file that is committed or not ignored, by path."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "--deduplicate"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
@@ -36,7 +36,7 @@ def test_rule_holds(rule: Rule, files: Files) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
 def test_rule_can_be_broken(rule: Rule) -> None:
-    """Each file of the bad sample is complained of, unless the sample is one case as a whole."""
+    """Each file of the bad sample is reported, unless the sample is one case as a whole."""
     problems = list(rule.check(rule.bad))
     assert problems
     named = {p.split(":")[0] for p in problems}

@@ -27,7 +27,7 @@ RULES: list[dict[str, Any]] = [rule for group in document("alerts.yaml")["groups
 
 
 def samples() -> set[str]:
-    """The names of the samples that a server exposes."""
+    """Returns the names of the samples that a server exposes."""
     endings = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"], "gauge": [""]}
     return {family.name + ending for family in Metrics().registry.collect() for ending in endings[family.type]}
 
@@ -48,7 +48,7 @@ PANELS: list[dict[str, Any]] = [panel for panel in BOARD["panels"] if panel["typ
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
 def test_a_panel(panel: dict[str, Any]) -> None:
-    """Every metric of the board is one that a server exposes."""
+    """Every metric of the panel is one that a server exposes."""
     assert panel["description"].endswith(".") and panel["targets"]
     for target in panel["targets"]:
         used = set(re.findall(r"\bresonate_\w+", target["expr"]))

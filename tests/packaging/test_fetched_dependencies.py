@@ -112,10 +112,10 @@ FETCHED = {
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files, and logs nothing."""
+    """Serves files without logging."""
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
+        """Logs nothing."""
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def mirror(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 
 def archive(mirror: Path, name: str, file: str) -> str:
-    """Puts an archive with one folder in it into the mirror, as GitHub and sqlite.org make them; gives its SHA-256."""
+    """Puts an archive with one folder into the mirror, as GitHub and sqlite.org make them; returns its SHA-256."""
     source = mirror / "sources" / f"{name}-1.0"
     source.mkdir(parents=True)
     text = STAND_INS[name]
@@ -149,7 +149,7 @@ def archive(mirror: Path, name: str, file: str) -> str:
 
 
 def project(folder: Path, mirror: Path) -> Path:
-    """A project that uses our files for CMake, in which every digest is that of a stand-in."""
+    """A project that uses our files for CMake, with the digests of the stand-ins."""
     made = folder / "project"
     shutil.copytree(CMAKE, made / "cmake")
     (made / "CMakeLists.txt").write_text(PROJECT)

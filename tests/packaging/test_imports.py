@@ -1,4 +1,4 @@
-"""`import resonate_core` imports little: a program imports the rest of the package, and its dependencies, when it uses them."""
+"""`import resonate_core` imports little: the rest of the package, and its dependencies, are imported when a program uses them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OWN = {"resonate_core", "resonate_core._core", "resonate_core.errors"}
 
 
 def imported_by(statement: str) -> set[str]:
-    """The modules that a statement imports into a new process; what is imported at each start of Python does not count."""
+    """Returns the modules that a statement imports in a new process, without those that Python imports at each start."""
     program = f"import sys\nbefore = set(sys.modules)\n{statement}\nprint(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return set(done.stdout.split())

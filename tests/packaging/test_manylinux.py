@@ -70,7 +70,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(installed: Path, program: str, where: Path) -> str:
-    """Runs a program with the package of the wheel; gives what it printed."""
+    """Runs a program with the package of the wheel; returns its output."""
     environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"} | {"PYTHONPATH": str(installed)}
     command = [sys.executable, "-S", "-W", "error", "-c", program]
     done = subprocess.run(command, cwd=where, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -82,7 +82,7 @@ full = [linux, pytest.mark.full, pytest.mark.timeout(3600)]
 
 
 class TestWheel:
-    """What the script makes."""
+    """The wheel that the script makes."""
 
     pytestmark = full
 
@@ -172,7 +172,7 @@ with contextlib.closing(sqlite3.connect("a.db")) as shop:
 
 
 class TestSqlite:
-    """Which copy of SQLite the module uses, and what it refuses if that is not Python's."""
+    """Which copy of SQLite the module uses, and its error if that is not Python's."""
 
     pytestmark = full
 

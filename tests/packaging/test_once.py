@@ -1,4 +1,4 @@
-"""What several workers need is made by one of them."""
+"""One worker makes what several need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The PostgreSQL servers of the tests: nothing is left of them, and a schema that was used is like a new one."""
+"""The PostgreSQL servers of the tests: they leave nothing behind, and a schema that was used is like a new one."""
 
 from __future__ import annotations
 

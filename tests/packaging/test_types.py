@@ -1,4 +1,4 @@
-"""What type checkers say about programs: good ones pass, and planted mistakes are red in mypy and in pyright."""
+"""Type checkers accept good programs, and both mypy and pyright report planted mistakes."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def program(tmp_path: Path) -> Path:
 
 
 def planted() -> dict[int, str]:
-    """The lines of the mistakes, with the codes that mypy gives them."""
+    """Returns the lines of the mistakes, with the codes of mypy."""
     return {number: line.split("  # ")[1] for number, line in enumerate(PROGRAM.splitlines(), 1) if "  # " in line}
 
 

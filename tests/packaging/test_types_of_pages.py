@@ -1,4 +1,4 @@
-"""The Python of README and of the pages passes strict mypy and pyright. An error has the page and its line."""
+"""The Python of README and of the pages passes strict mypy and pyright. An error names the page and its line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SESSIONS = {"reportUnusedExpression": False, "reportRedeclaration": False}
 
 
 def written(folder: Path) -> dict[str, Path]:
-    """Writes the modules of all pages; returns their pages by the names of the files."""
+    """Writes the modules of all pages; returns the page of each file."""
     pages = {}
     for page in PAGES:
         name = "_".join(page.relative_to(ROOT).with_suffix("").parts)

@@ -1,4 +1,4 @@
-"""The source distribution builds a wheel that works in a bare virtual environment, on both ends of the supported Pythons."""
+"""The source distribution builds a wheel that works in a bare virtual environment, on the oldest and the newest supported Python."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ sys.exit(1 if failed or not tried else 0)
 
 
 def run(*command: str | Path, where: Path) -> str:
-    """Runs a command with temporary files in `where`; gives what it printed, and raises with it when it fails."""
+    """Runs a command with temporary files in `where`; returns its output, and raises with it if the command fails."""
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV")}
     environment |= {"TMPDIR": str(where), "CCACHE_BASEDIR": str(where), "CCACHE_NOHASHDIR": "1"}
     done = subprocess.run(command, cwd=where, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -43,7 +43,7 @@ def run(*command: str | Path, where: Path) -> str:
 # What is built stands outside the repository, so that nothing of it is imported by accident.
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source distribution, built as a release would."""
+    """The source distribution, built as for a release."""
 
     def make(folder: Path) -> None:
         run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", folder, ROOT, where=folder)
@@ -86,7 +86,7 @@ def test_the_source_distribution_is_small_and_complete(sdist: Path) -> None:
 
 
 def test_a_second_build_in_isolation_compiles_nothing(python: Path, sdist: Path, tmp_path: Path) -> None:
-    """As `pip install '.[notebook]'` is after `pip install .`, also without a compiler cache."""
+    """`pip install '.[notebook]'` after `pip install .` is such a build, also without a compiler cache."""
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def mypy(folder: Path, *options: str) -> list[tuple[str, int, str]]:
-    """The errors in the files of a folder: file, line and text."""
+    """Returns the errors in the files of a folder: file, line and text."""
     command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--show-absolute-path", *options]
     done = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode in (0, 1), done.stdout + done.stderr
@@ -23,7 +23,7 @@ def mypy(folder: Path, *options: str) -> list[tuple[str, int, str]]:
 
 
 def pyright(folder: Path, **settings: object) -> list[tuple[str, int, str]]:
-    """The errors in the files of a folder: file, line and text, with the settings of the project."""
+    """Returns the errors in the files of a folder, with the settings of the project: file, line and text."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         whole = tomllib.load(file)["tool"]["basedpyright"]
     whole |= {"include": ["."], "extraPaths": [str(ROOT / "python")], **settings}

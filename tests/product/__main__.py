@@ -1,4 +1,4 @@
-"""Print the table of the planted faults: ``python -m tests.product``. It ends with 1 if one was not found."""
+"""Prints the table of the planted faults: ``python -m tests.product``. Exits with 1 if one was not found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults planted in the product, and how one is planted: the code of the function that it changes is exchanged in place."""
+"""Faults planted in the product, by replacing the code of a function in the running process."""
 
 from __future__ import annotations
 

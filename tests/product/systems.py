@@ -21,7 +21,7 @@ FAR = 10**12
 
 
 class Ledger:
-    """What the handlers of one run have done."""
+    """What the handlers of one run did."""
 
     def __init__(self) -> None:
         self.starts: Counter[str] = Counter()
@@ -93,7 +93,7 @@ async def _run_jobs(world: World, within: str) -> Ledger:
 
 
 async def calm_jobs(world: World) -> None:
-    """Requests are only late: each attempt runs once, within the slots of its worker."""
+    """Requests are only delayed: each attempt runs once, within the slots of its worker."""
     world.faults(delay=0.1, reorder=0.1)
     ledger = await _run_jobs(world, "20 min")
     expected = {"slow": 1, "flaky": 3, "sync": 1, "report@": 1}
@@ -112,7 +112,7 @@ async def faulty_jobs(world: World) -> None:
 
 
 async def _persistently(attempt: Callable[[], Awaitable[Any]], lossless: bool = False) -> Any:
-    """Try again after each error of the network. Where nothing is lost, the server must answer in time, or close the connection."""
+    """Repeats a call after each error of the network. If nothing is lost, the server must answer in time, or close the connection."""
     import httpx
 
     while True:
@@ -159,7 +159,7 @@ async def server(world: World) -> None:
         await asyncio.gather(*(one(id) for id in ids[name]))
 
     async def read(path: str, take: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-        """Read a stream whose connection breaks now and then, and takes the event with it that is on its way."""
+        """Reads a stream whose connection breaks now and then, together with the event on its way."""
 
         async def attempt() -> None:
             async with world.http("server", timeout=None).stream("GET", path) as stream:
@@ -185,7 +185,7 @@ async def server(world: World) -> None:
         await ask("promise.settle", id=id, state="resolved", value={})
 
     async def late() -> None:
-        """Its messages wait for its stream."""
+        """A stream that connects late: its messages wait for it."""
         await asyncio.sleep(60)
         await read("/poll/late/l", noting(unblocked_late))
 

@@ -1,4 +1,4 @@
-"""A short way to send requests to a model, for its own tests."""
+"""Sends requests to a model, for the model's own tests."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ ONLY_IN = {"nextRetryAt": ["retry"], "completedAt": ["completed"], "cancelledAt"
 
 
 def of_a_state(snapshot):
-    """The broken invariants of one state."""
+    """Returns the broken invariants of one state."""
     broken = []
     held = {}
     for row in snapshot["promises"]:
@@ -125,7 +125,7 @@ def group_fits(row):
 
 
 def of_a_change(before, after):
-    """The broken invariants of a change from one state to another."""
+    """Returns the broken invariants of a change from one state to another."""
     broken = []
     rows = {row["id"]: row for row in after["promises"]}
     for old in before["promises"]:

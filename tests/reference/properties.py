@@ -11,7 +11,7 @@ from . import jobs_properties
 
 
 def of_a_state(snapshot, rules="compatible"):
-    """The broken invariants of one state."""
+    """Returns the broken invariants of one state."""
     broken = []
     rows = {row["id"]: row for row in snapshot["promises"]}
     for row in rows.values():
@@ -82,7 +82,7 @@ def task_facts(row, rows):
 
 
 def of_a_change(before, after, one_request=True):
-    """The broken invariants of a change from one state to another, by one request or by several."""
+    """Returns the broken invariants of a change from one state to another, by one request or by several."""
     broken = []
     if after["now"] < before["now"]:
         broken.append(("clock", None))

@@ -1,4 +1,4 @@
-"""`Store(ManualClock())` raised "expected str, bytes or os.PathLike object": nothing said that a clock is given by name."""
+"""`Store(ManualClock())` raised "expected str, bytes or os.PathLike object"; the error did not say that `clock` is a keyword."""
 
 from __future__ import annotations
 

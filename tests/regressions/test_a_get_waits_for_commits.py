@@ -1,4 +1,4 @@
-"""A get stood in one line with the writes: while one of them waited for the disk or for another process, so did every read."""
+"""Reads had to wait in one line with the writes: while a write waited for the disk or another process, every read waited too."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_what_is_read_beside_a_write_is_shown_as_of_now(store: rc.Store) -> None
 
 
 def test_a_read_sees_every_write_that_was_answered(store: rc.Store) -> None:
-    """While others write all the time, and so most of the reads are made beside them."""
+    """Other threads write all the time, so most of the reads run beside a write."""
     stop = threading.Event()
 
     def write() -> None:
@@ -101,7 +101,7 @@ def test_a_read_sees_every_write_that_was_answered(store: rc.Store) -> None:
 
 
 class SlowCommits:
-    """A store whose writes last until they are let go."""
+    """A store whose writes wait until the test releases them."""
 
     def __init__(self, store: rc.Store) -> None:
         self.store = store

@@ -12,7 +12,7 @@ from server.live_server import serving
 
 
 def one_of_each_state(store: rc.Store) -> dict[str, rc.Job]:
-    """A job in every state, by its id, and one that gathers."""
+    """A job in every state, by its id, and a gathering one."""
     clock = store.clock
     assert isinstance(clock, rc.ManualClock)
     store.queues.set("groups", groups={"size": 10})

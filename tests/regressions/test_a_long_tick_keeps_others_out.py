@@ -1,6 +1,6 @@
-"""A thread that ticked for long won the store's lock again and again, and others waited until it was done.
+"""A thread in a long tick took the store's lock again and again, and other threads waited until it was done.
 
-A promise that woke 100,000 awaiters kept a create waiting for 2 s.
+A promise that woke 100,000 awaiters delayed a create by 2 s.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Behind a pooler the beginning of a transaction could reach another server than its rest: `portal "" does not exist`.
+"""Behind a pooler the beginning of a transaction could reach another server connection than its rest: `portal "" does not exist`.
 
-The ROLLBACK of a read was sent, and the next transaction behind it, before its answer was there. A pooler in transaction mode takes the
-server away at that answer, also between two messages of the next transaction.
+The store sent the ROLLBACK of a read and the next transaction without waiting for the reply between them. A pooler in transaction mode
+takes the server connection away at that reply, even in the middle of the next transaction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DELAY = 0.02
 
 
 class Overlapping:
-    """Forwards connections to a server and its answers a little later; counts what a client sends before the answers before it are there.
+    """Forwards connections to a server, with delayed replies; counts the messages that a client sends before it has the earlier replies.
 
     Args:
         url: The URL of a store, on the server.

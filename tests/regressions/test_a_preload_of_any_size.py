@@ -1,4 +1,4 @@
-"""An acquire answered with every promise of its branch, however much that was: 8.5 MB kept everybody else waiting for 0.1 s."""
+"""The reply to an acquire had every promise of its branch: one of 8.5 MB delayed all other requests by 0.1 s."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_preload_ends_at_a_mebibyte_and_says_so(make_store: Callable[..., Any]
 
 
 def test_a_preload_that_is_whole_says_nothing(make_store: Callable[..., Any]) -> None:
-    """Clients that check the members of an answer see what they always saw."""
+    """So clients that check the members of a reply see those that they know."""
     client = grown(make_store, 300, 1_000)
     acquired = client.acquire("task").must()
     assert ids(acquired) == [f"c{i:04}" for i in range(300)]

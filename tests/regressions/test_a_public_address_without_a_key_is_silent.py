@@ -1,4 +1,4 @@
-"""A server on every address of its machine that asks nobody for a token said nothing of it at its start."""
+"""A server that listened on all addresses of its machine, without tokens, started without a warning."""
 
 from __future__ import annotations
 

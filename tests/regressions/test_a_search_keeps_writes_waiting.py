@@ -1,4 +1,4 @@
-"""A search that looked at every row stood in the server's one line of requests, under the store's lock: writes waited behind it."""
+"""A search that read every row held the server's queue of requests and the store's lock; writes waited for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def envelope(kind: str, **data: Any) -> Envelope:
 
 
 class SlowSearches:
-    """A store whose searches last until they are let go."""
+    """A store whose searches wait until the test releases them."""
 
     def __init__(self) -> None:
         self.store = rc.Store(clock=rc.ManualClock(1000))
@@ -62,7 +62,7 @@ def test_every_search_is_known_as_one(kind: str) -> None:
 
 @pytest.mark.parametrize("stored", ["memory", "sqlite"])
 def test_a_long_search_sees_one_state_while_others_write(stored: str, tmp_path: Path) -> None:
-    """One of 3,000 promises is pending at any instant, and with each commit it is another one."""
+    """At any instant exactly one of 3,000 promises is pending; each commit makes it another one."""
     store = rc.Store(None if stored == "memory" else tmp_path / "a.db", clock=rc.ManualClock(1000), durability="normal")
     count = 3_000
     head = {"corrId": "1", "version": "2026-04-01"}

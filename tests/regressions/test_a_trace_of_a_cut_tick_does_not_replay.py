@@ -1,4 +1,4 @@
-"""A replay took all steps that were due where the recorded tick had let a request in between: it differed from its recording."""
+"""A recorded tick had let a request run between two of its steps; the replay ran all steps first, and differed from the recording."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A program that ended while one of its daemon threads was in a call of a store aborted (SIGABRT).
 
-Once the interpreter ends, such a thread may not take the GIL any more; up to Python 3.13 it was ended by an unwinding of its stack
-that C++ did not let through.
+Once the interpreter ends, such a thread may not take the GIL any more. Up to Python 3.13 the interpreter then unwinds the thread's
+stack, which the C++ code did not allow.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ time.sleep(random.random() / 10)
 
 
 def exit_codes(program: str, path: Path | None = None) -> list[tuple[int, str]]:
-    """How a program ended each time: its exit code, and what it said if that is not 0."""
+    """Returns for each run of a program its exit code, and its output if that is not 0."""
     seeds = [random.randrange(10**6) for _ in range(EXITS)]
     print("seeds", seeds)
     ended = []

@@ -1,4 +1,4 @@
-"""A server read its file every 50 ms to see what other processes had written: an idle one took 1 % of a core."""
+"""A server read its file every 50 ms to find writes of other processes: an idle one used 1 % of a core."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INTERVAL = 0.005
 
 
 class Counted:
-    """A store that counts how often its driver looks at it."""
+    """A store that counts how often its driver reads it."""
 
     def __init__(self, store: rc.Store) -> None:
         self._store = store
@@ -32,7 +32,7 @@ class Counted:
 
 
 class Deliveries:
-    """Notes what it is given."""
+    """Records the messages that it is given."""
 
     def __init__(self) -> None:
         self.given: list[str] = []

@@ -1,5 +1,6 @@
-"""A server that refused a body closed the connection while the client still sent it. TCP then reset the connection, so the client got an
-error of its connection instead of the answer, and tried again.
+"""A server that refused a body closed the connection while the client was sending it.
+
+TCP then reset the connection, so the client got an error of its connection instead of the response, and repeated the request.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A task that nobody took was dispatched again every five seconds, although its message still waited in the outbox.
+"""A task that no worker acquired was dispatched again every five seconds, although its message still waited in the outbox.
 
-600,000 such tasks kept a core and a disk busy for ever. A task whose execute waits has no timer now: `retryAt` moves on by itself,
-and the timer is armed when the message is taken (PROTOCOL 4).
+600,000 such tasks kept a core and a disk busy. A task whose execute waits now has no timer: `retryAt` moves on by itself, and the timer
+is set when the message is taken (PROTOCOL 4).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def fired(steps: list[Any]) -> list[tuple[str, int]]:
 
 @pytest.fixture
 def waiting(make_store: Callable[..., Any]) -> Callable[..., Any]:
-    """A store whose one task was dispatched at 3, with nobody there."""
+    """A store whose one task was dispatched at 3, without a worker."""
 
     def make(**options: Any) -> Any:
         store = make_store(**options)
@@ -160,7 +160,7 @@ def test_a_restored_store_goes_on(waiting: Callable[..., Any], make_store: Calla
 def test_a_snapshot_whose_dispatch_is_due_is_sent_once_and_rests(
     waiting: Callable[..., Any], make_store: Callable[..., Any]
 ) -> None:
-    """As an older release, or one that was in the midst of its steps, may have left it."""
+    """An older release, or one between two steps, may have left such a snapshot."""
     snapshot = waiting().snapshot()
     snapshot["promises"][0]["task"]["retryAt"] = 3
     store = make_store(clock=ManualClock(10))
@@ -199,7 +199,7 @@ def test_a_waiting_message_costs_the_file_nothing(tmp_path: Path) -> None:
 
 
 def test_tasks_of_an_older_file_are_sent_once_more_and_rest(tmp_path: Path) -> None:
-    """There every task has an armed timer, whether or not its message waits, and nobody counted the messages."""
+    """In such a file every task has a timer, whether or not its message waits, and the messages are not counted."""
     file = tmp_path / "a.db"
     with Store(file, clock=ManualClock(0)) as store:
         for id in ("taken", "waits"):
@@ -216,7 +216,7 @@ def test_tasks_of_an_older_file_are_sent_once_more_and_rest(tmp_path: Path) -> N
 
 
 def test_a_taken_message_is_told_to_whoever_drives_the_store(tmp_path: Path) -> None:
-    """The server sleeps until the next timer; taking a message makes an earlier one."""
+    """The server sleeps until the next timer; taking a message sets an earlier one."""
     with Store(tmp_path / "a.db") as store:
         store.promises.create("t", timeout=store.now + 10**9, tags={"resonate:target": ADDRESS})
         due = store.next_due()

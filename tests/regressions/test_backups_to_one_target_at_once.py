@@ -1,4 +1,4 @@
-"""Threads that backed up to one target shared one unfinished file: all failed, with "database is locked" or "disk I/O error"."""
+"""Threads that backed up to one target wrote the same unfinished file: all failed, with "database is locked" or "disk I/O error"."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_one_gets_the_name_and_the_others_are_told(tmp_path: Path, in_memory: bo
 
 
 def test_an_unfinished_file_of_another_process_stays(tmp_path: Path) -> None:
-    """In containers that share a folder, two processes may have one number."""
+    """In two containers that share a folder, two processes may have the same process id."""
     import os
 
     other = tmp_path / f"copy.db.partial-{os.getpid()}-0"

@@ -1,4 +1,4 @@
-"""One transaction looked at every row for the jobs that a filter chooses, and one removed all messages that wait: others waited."""
+"""Other requests waited for one transaction that read every row for a filter of jobs, and for one that removed all waiting messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[rc.Store]:
 
 
 def creates_beside(store: rc.Store, work: Callable[[], object]) -> tuple[int, Any]:
-    """How many promises were created while `work` was done, and what it gave."""
+    """Returns how many promises were created while `work` ran, and the result of `work`."""
     created = 0
     stop = threading.Event()
 
@@ -99,7 +99,7 @@ def test_as_many_are_taken_as_were_asked_for(store: rc.Store, limit: int) -> Non
 
 
 def test_a_failure_in_between_loses_no_message(tmp_path: Path) -> None:
-    """What was taken before it is given to the caller; the rest waits."""
+    """The messages taken before the failure are returned; the others stay."""
     count = 2_000
     with rc.Store(tmp_path / "a.db", clock=rc.ManualClock(1000), durability="normal", busy_timeout=0) as store:
         store.promises.create("p", 10**15, tags={"resonate:external": "true"})

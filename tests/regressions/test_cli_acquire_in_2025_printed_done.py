@@ -1,4 +1,4 @@
-"""`tasks acquire --dialect 2025-01-15` printed "done" and left out what is to be run: the invoke, or the resume with what woke it."""
+"""`tasks acquire --dialect 2025-01-15` printed "done" and not what is to be run: the invoke, or the resume with what woke it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from resonate_core.cli import main
 
 
 def lines_of(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
-    """The printed lines by their first word."""
+    """Returns the printed lines by their first word."""
     return dict(line.split("\t", 1) for line in capsys.readouterr().out.splitlines())
 
 

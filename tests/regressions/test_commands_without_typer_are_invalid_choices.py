@@ -1,4 +1,4 @@
-"""Without the extra `cli`, `resonate-core serve` said "invalid choice: 'serve' (choose from 'check')"."""
+"""Without the extra `cli`, `resonate-core serve` printed "invalid choice: 'serve' (choose from 'check')"."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Ctrl-C in a long call of a store.
+"""Ctrl-C did not end a long call of a store.
 
-While a call waited for a locked file it raised RuntimeError, and only after the whole of `busy_timeout`. A long `debug.tick`,
-`check`, `snapshot` or `restore` was not interrupted at all.
+A call that waited for a locked file raised RuntimeError, after the whole `busy_timeout`. A long `debug.tick`, `check`, `snapshot` or
+`restore` was not interrupted at all.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ with rc.Store(path) if action == "open" else store:
 
 @contextmanager
 def locked(path: Path, how: str) -> Iterator[None]:
-    """Somebody else's transaction."""
+    """Holds a transaction of another connection."""
     other = sqlite3.connect(path, isolation_level=None)
     try:
         other.execute(how)
@@ -124,7 +124,7 @@ print(sorted(ended.values()), sorted(each.id for each in store.promises.search()
 
 
 def test_others_that_wait_for_the_same_commit_go_on(tmp_path: Path) -> None:
-    """An interrupt is that of the one call in whose thread it came."""
+    """An interrupt ends only the call in the thread that receives it."""
     path = tmp_path / "store.db"
     command = [sys.executable, "-c", THREADS, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
@@ -211,7 +211,7 @@ IN_PARTS = ["tick", "advance", "advance_to", "advance_to_next", "debug.tick", "d
 @pytest.mark.parametrize("home", ["memory", "file"])
 @pytest.mark.parametrize("action", [*IN_PARTS, *WHOLE])
 def test_while_it_works(tmp_path: Path, action: str, home: str) -> None:
-    """What works in parts keeps those that were committed; what is one transaction has done nothing."""
+    """A call that works in parts keeps the committed ones; a call that is one transaction changes nothing."""
     count = 200_000 if home == "memory" else 50_000
     path = str(tmp_path / "store.db") if home == "file" else ""
     done = subprocess.run(

@@ -1,7 +1,7 @@
-"""A damaged frame of the log dropped the commits behind it and `check_file` said that nothing is wrong.
+"""A damaged frame of the log dropped the commits after it, and `check_file` reported nothing.
 
-Random bits are flipped in the log and in the file. SQLite cannot see all of what is flipped in the file (docs/storage.md); what it
-cannot see reads as another valid value, and nothing but a StoreError may come of the rest.
+The tests flip random bits in the log and in the file. SQLite cannot detect every flipped bit of a file (docs/storage.md). One that it
+cannot detect gives another valid value; everything else must be a StoreError.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def fill(store: rc.Store, count: int) -> None:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A copy of a file in use: most of it is in its log."""
+    """A copy of a file in use, most of which is in its log."""
     with rc.Store(tmp_path / "app.db", clock=rc.ManualClock(0), durability="normal") as store:
         fill(store, 60)
         for end in ("", "-wal"):
@@ -76,7 +76,7 @@ def test_a_flip_in_the_log_is_named(log: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [1, 24, 3_000])
 def test_an_unfinished_frame_is_no_damage(log: Path, tmp_path: Path, cut: int) -> None:
-    """What a process that dies in the middle of a commit leaves."""
+    """A process that dies during a commit leaves such a frame."""
     path = tmp_path / "cut.db"
     put(path, (tmp_path / "copy.db").read_bytes(), log.read_bytes()[:-cut])
     assert rc.check_file(path) == []
@@ -84,7 +84,7 @@ def test_an_unfinished_frame_is_no_damage(log: Path, tmp_path: Path, cut: int) -
 
 @contextlib.contextmanager
 def second_round(path: Path) -> Iterator[rc.Store]:
-    """A store whose log was checkpointed: the next commits are written over its beginning, and the frames of before stand behind."""
+    """A store whose log was checkpointed: the next commits overwrite its beginning, and older frames follow them."""
     with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store:
         fill(store, 60)
         with contextlib.closing(sqlite3.connect(path)) as other:
@@ -93,7 +93,7 @@ def second_round(path: Path) -> Iterator[rc.Store]:
 
 
 def test_a_commit_that_a_kill_tore_over_an_earlier_round_is_no_damage(tmp_path: Path) -> None:
-    """SQLite writes a frame's head, then its page: a kill between the two leaves the head of a commit before an old page."""
+    """SQLite writes a frame's header, then its page: a kill between the two leaves the header of a commit before an old page."""
     path = tmp_path / "app.db"
     with second_round(path) as store:
         before = path.with_name("app.db-wal").read_bytes()
@@ -118,7 +118,7 @@ def test_a_commit_that_a_kill_tore_over_an_earlier_round_is_no_damage(tmp_path: 
 
 
 def test_frames_of_an_earlier_round_are_no_damage(tmp_path: Path) -> None:
-    """After a checkpoint the log is written from its beginning again, and what it held stands behind."""
+    """After a checkpoint the log is written from its beginning again; its old frames follow the new ones."""
 
     path = tmp_path / "app.db"
     with second_round(path) as store:
@@ -129,7 +129,7 @@ def test_frames_of_an_earlier_round_are_no_damage(tmp_path: Path) -> None:
 
 
 def test_the_rest_of_a_commit_that_failed_is_no_damage(tmp_path: Path) -> None:
-    """Where an fsync fails, the commit stands in the log all the same; the next one, a shorter one, is written over its beginning."""
+    """If an fsync fails, its commit stays in the log; the next, shorter commit overwrites only the beginning of it."""
     with rc.Store(tmp_path / "app.db", clock=rc.ManualClock(0), durability="normal") as store:
         fill(store, 20)
         for name in ("failed.db", "next.db"):

@@ -1,4 +1,4 @@
-"""A byte of a text that was damaged so that it is no UTF-8 raised UnicodeDecodeError out of `check()` and of every read."""
+"""A damaged byte that made a text invalid UTF-8 raised UnicodeDecodeError in `check()` and in every read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`debug.reset` ended the pause of `debug.start`, so that a store which a test had paused began to tick by itself."""
+"""`debug.reset` ended the pause of `debug.start`, so a store that a test had paused began to tick by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function of the SDK that fails is tried again for decades of simulated time: driving the clock looked like a hang."""
+"""A failing function of the SDK is retried for decades of simulated time: driving the clock looked like a hang."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def always_fails(ctx: Any) -> None:
 
 
 def drive(how: str, **options: Any) -> tuple[str, int]:
-    """Starts the program and drives the clock: what came of it, and when."""
+    """Starts the program and drives the clock; returns its outcome and the instant."""
 
     async def main() -> tuple[str, int]:
         store = rc.Store(clock=rc.ManualClock(start=0))
@@ -86,7 +86,7 @@ def test_without_retries_it_ends_at_once():
 
 @pytest.mark.parametrize("clock", ["manual", "system"])
 def test_a_stop_does_not_wait_for_the_next_attempt(clock: str):
-    """The SDK joins what runs: with a retry years ahead, or on a clock that nobody moves, it waited for ever."""
+    """The SDK joins running functions: with a retry years ahead, or on a clock that does not move, a stop waited for ever."""
 
     async def main() -> None:
         store = rc.Store(clock=rc.ManualClock(start=0)) if clock == "manual" else rc.Store()

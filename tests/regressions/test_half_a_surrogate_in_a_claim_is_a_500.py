@@ -1,4 +1,4 @@
-"""Half of a surrogate pair in the prefix of a token, which JSON can name, made every request with it a 500."""
+"""Half of a surrogate pair in the prefix of a token, which JSON can contain, made every request with the token a 500."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Numbers of a restored snapshot were counted up and down without a look at where int64 ends.
+"""Numbers of a restored snapshot were counted up and down past the range of int64.
 
-Signed overflow is undefined in C++: UBSan named `job_invariants.cpp` and `job_moves.cpp`, on counts of a queue and of attempts. Sums end at
-int64's ends now, so that a number stays where it was, and `check` says what is wrong with it.
+Signed overflow is undefined in C++: UBSan reported `job_invariants.cpp` and `job_moves.cpp`, for counts of a queue and of attempts. Sums now
+saturate at the ends of int64, and `check` reports the number.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LEAST, MOST = -(2**63), 2**63 - 1
 
 @pytest.fixture
 def snapshot() -> dict[str, Any]:
-    """A queue with a rate, a job that runs for the second time, one that waits, one that has completed."""
+    """A queue with a rate, and three jobs: a running one in its second attempt, a waiting one and a completed one."""
     clock = rc.ManualClock(1_000_000)
     store = rc.Store(clock=clock)
     store.queues.set("default", rate={"limit": 10, "per": 1000})
@@ -125,7 +125,7 @@ def test_what_is_counted_on_from_is_refused(snapshot: dict[str, Any], member: st
 
 
 def test_a_delay_that_is_no_number(make_store: Callable[..., Any]) -> None:
-    """Brother: a stored tag `resonate:delay` that is none raised ValueError in every tick, once its task's lease had run out."""
+    """A related defect: a stored `resonate:delay` that is no number raised ValueError in every tick after the lease of its task."""
     store = make_store()
     store.tasks.create("p", pid="w", ttl=1000, timeout=60_000, tags={"resonate:target": "poll://any@workers"})
     snapshot = store.snapshot()

@@ -1,4 +1,4 @@
-"""While the store was away, a server with an open stream of jobs logged one error with a traceback every second."""
+"""While the store was unavailable, a server with an open stream of jobs logged an error with a traceback every second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A newline in `kind` made a line of the server's log that the server had not written."""
+"""A newline in `kind` made the server's log contain a line that a client had written."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Several that opened one new file at the same time got "which is in use in this file", "which no release has written" or "is busy": the
-version and the names of the tables were read one after the other, while another one made the store."""
+"""Processes that opened one new file at the same time got "which is in use in this file", "which no release has written" or "is busy".
+
+The version and the names of the tables were read one after the other, while another process made the store.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The thread of on_message died without a word: at a handler that raised SystemExit, and where its pipe had a number of 1024 or more."""
+"""The thread of on_message ended without an error, if a handler raised SystemExit, or if its pipe had a number of 1024 or more."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_handler_that_raises_what_ends_a_thread(error: type[BaseException], ca
 
 
 def test_deliver_lets_it_out_to_its_caller() -> None:
-    """Where the program itself delivers, it is the program's."""
+    """If the program itself delivers, it gets the exception."""
     store = rc.Store(clock=rc.ManualClock())
 
     def handler(message: rc.Message) -> None:
@@ -52,7 +52,7 @@ def test_deliver_lets_it_out_to_its_caller() -> None:
 
 @pytest.fixture
 def many_descriptors() -> Iterator[None]:
-    """Every number below 1024 is taken."""
+    """Opens files until every number below 1024 is taken."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 1200:
         pytest.skip("this system allows no 1200 descriptors")

@@ -1,4 +1,4 @@
-"""Messages of 2025-01-15 carried `serverUrl` in their head; that dialect gives them an empty one (PROTOCOL 5 and 9)."""
+"""Messages of 2025-01-15 had `serverUrl` in their head, which is empty in that dialect (PROTOCOL 5 and 9)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""One schedule whose time zone is missing stopped the store.
+"""One schedule whose time zone was missing stopped the store.
 
-Every tick and every write looked at what is due first, met the cron text and raised ValueError: a schedule with
-`CRON_TZ=US/Eastern`, and a new base image without that zone's file. Such a schedule is set aside now, with a named problem, and
-looked at again every minute; all else goes on. The same for a text that no version here can parse and for a template that makes
-nothing.
+Every tick and every write reads what is due first. It parsed the cron text and raised ValueError, for example for a schedule with
+`CRON_TZ=US/Eastern` and a new base image without that zone's file. Such a schedule is now set aside, with a named problem, and tried
+again every minute; everything else continues. So is one with a text that this version cannot parse, or a template that gives no id.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Make = Callable[..., Any]
 
 
 def with_schedule(make_store: Make, change: dict[str, Any], check: bool = True, **options: Any) -> Any:
-    """A store with an hourly schedule `s` whose stored row was changed, and one `other` that is as it was."""
+    """A store with an hourly schedule `s`, whose stored row was changed, and an unchanged one, `other`."""
     store = make_store(**options)
     for id in ("s", "other"):
         store.schedules.create(id, THERE, promise_timeout=10 * HOUR)
@@ -46,7 +45,7 @@ def with_schedule(make_store: Make, change: dict[str, Any], check: bool = True, 
 
 
 def mend(store: Any, **change: Any) -> None:
-    """Gives the stored schedule what it lacked, as if the zone's file were back."""
+    """Restores the row of the schedule, as if the zone's file were back."""
     snapshot = store.snapshot()
     [row] = [row for row in snapshot["schedules"] if row["id"] == "s"]
     row.update(change)
@@ -194,7 +193,7 @@ def test_a_template_that_cannot_be_read_from_a_file_is_kept_as_it_was(tmp_path: 
 
 
 def test_two_processes_of_one_file_of_which_one_has_the_zone(tmp_path: Path) -> None:
-    """The store of another process mends the text meanwhile: this one sees it at its next look."""
+    """The store of another process restores the row: this one sees it when it tries the schedule again."""
     path = tmp_path / "store.db"
     store = rc.Store(path, clock=rc.ManualClock(0))
     store.schedules.create("s", THERE, promise_timeout=10 * HOUR)
@@ -265,7 +264,7 @@ print("came back")
 
 
 def test_the_file_of_a_zone_goes_and_comes_back_under_a_running_process(tmp_path: Path) -> None:
-    """With the system's own database of zones, in a mount namespace of its own."""
+    """Uses the system's own database of zones, in a mount namespace of its own."""
     probe = subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False) if shutil.which("unshare") else None
     if probe is None or probe.returncode:
         pytest.skip("no mount namespaces here")

@@ -1,4 +1,4 @@
-"""A call that no compiled function takes was answered with a dump of every signature, and a misspelt option was not named."""
+"""A call with wrong arguments was answered with all signatures of the compiled function; the misspelt option was not named."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from resonate_core import _core
 
 
 def bound_objects() -> list[Any]:
-    """One object of each class that programs call: the store, what hangs on it, the clock; and constructors."""
+    """One object of each class that programs call: the store, its attributes, the clock; and constructors."""
     clock = rc.ManualClock()
     store = rc.Store(clock=clock)
     return [store, store.promises, store.tasks, store.schedules, store.jobs, store.queues, clock]

@@ -1,4 +1,4 @@
-"""The tags `resonate:traget` and `resonate:timer="yes"` mean nothing, and nobody was told."""
+"""The tags `resonate:traget` and `resonate:timer="yes"` have no effect, and there was no warning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TARGET = 'tag "resonate:traget" has no meaning; did you mean "resonate:target"?'
 
 
 def making(tags: dict[str, str]) -> list[Callable[[rc.Store], Any]]:
-    """Every typed call that takes tags."""
+    """Returns every typed call that takes tags."""
 
     def fenced(store: rc.Store) -> None:
         claim = store.tasks.create("outer", pid="w", ttl=1000, timeout_at=FAR, target="poll://any@w")

@@ -1,8 +1,8 @@
-"""Objects whose __init__ never ran: `Store.__new__(Store).now` read memory that nobody had written to (SIGSEGV), and
-`pickle.dumps(promise, 0)`, which makes an object of the base of all classes, aborted (SIGABRT).
+"""Objects whose __init__ never ran ended the process.
 
-All of it runs in one child for each class: what it does to the process is what is tested. Records are pickled by now
-(tests/unit/test_copies_of_records.py); everything else refuses.
+`Store.__new__(Store).now` read uninitialized memory (SIGSEGV). `pickle.dumps(promise, 0)`, which makes an object of the base of all
+classes, aborted (SIGABRT). Records can now be pickled (tests/unit/test_copies_of_records.py); everything else refuses. The cases of
+each class run in one child process.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""An outcome that could not be written kept its slot for good: the job went on running, its lease was renewed.
+"""An outcome that could not be sent kept its slot for ever: the job stayed running, and its lease was renewed.
 
-`raise JobError("X", "m", data={"a": 1})` did it, `Skip(5)`, and any subclass that left out a member.
+Examples are `raise JobError("X", "m", data={"a": 1})`, `Skip(5)`, and a subclass that does not set a member.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ RAISED: dict[str, tuple[Callable[[], BaseException], str]] = {
 
 @pytest.fixture(params=["memory", "sqlite", "url"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, Any]]:
-    """A store, and where a worker finds it."""
+    """A store, and the place where a worker opens it."""
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(rc.Store(tmp_path / "jobs.db" if request.param == "sqlite" else None, durability="normal"))
         if request.param == "url":

@@ -1,4 +1,4 @@
-"""Ticks and deliveries of a server ended for good at the first exception that was no StoreError; one bad message stopped the others."""
+"""Ticks and deliveries of a server ended for ever at the first exception other than StoreError; one bad message stopped the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAUSE = 0.01
 
 
 class Fails:
-    """A store whose ticks raise until it is mended."""
+    """A store whose ticks raise until the test mends it."""
 
     def __init__(self, store: rc.Store, error: Exception) -> None:
         self._store = store
@@ -44,7 +44,7 @@ class Fails:
 
 
 class Notes:
-    """A transport that raises for some messages, when they are offered or when they are sent, and notes the others."""
+    """A transport that raises for some messages, when they are offered or when they are sent, and records the others."""
 
     def __init__(self, shown: Callable[[list[Any]], None], fails: str, times: int) -> None:
         self.sent: list[str] = []

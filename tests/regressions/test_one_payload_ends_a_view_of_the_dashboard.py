@@ -1,7 +1,7 @@
-"""A stored NaN made a list of the dashboard no JSON, deep JSON made it a 500, and half a surrogate pair could not be enqueued again.
+"""A stored NaN made a list of the dashboard invalid JSON; deep JSON made it a 500; half a surrogate pair could not be enqueued again.
 
-Programs store what they like, and Python reads and writes JSON that browsers refuse. One such payload must not keep its list, or any
-other view, from being shown.
+A program may store any payload, and Python writes JSON that browsers refuse. One such payload must not prevent its list, or any other
+view, from being shown.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def poisoned() -> rc.Store[Any]:
 
 
 def as_a_browser_reads(text: str) -> Any:
-    """Parse JSON without the numbers that only Python knows."""
+    """Parses JSON, but not the numbers that only Python accepts."""
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")

@@ -1,7 +1,7 @@
-"""Opening a poll stream read what waited for everybody once messages for more than 1,000 groups, or addresses of a group, waited.
+"""Opening a poll stream read all waiting messages, once those for more than 1,000 groups, or addresses of a group, waited.
 
-8,000 streams of one tenant over another's 20,000 waiting messages cost every request 1.2 s after each new stream. A stream asks the
-store for its own addresses now; how little is read for them below the store is counted in `cpp/tests/outbox_test.cpp`.
+8,000 streams of one tenant over another's 20,000 waiting messages delayed every request by 1.2 s after each new stream. A stream now
+reads the messages of its own addresses; `cpp/tests/outbox_test.cpp` counts how many rows that reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FAR = 10**15
 
 
 class Counting:
-    """A store that counts the messages which are read again for addresses."""
+    """A store that counts the messages that are read again for addresses."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -102,7 +102,7 @@ def test_a_backlog_goes_through_a_small_stream_and_is_read_a_few_times_at_most(p
 
 
 def test_a_stream_that_is_full_gets_the_rest_when_its_client_reads(play: Play) -> None:
-    """Nothing else makes the server look: what waits is not sent again."""
+    """No other event makes the server read them: a waiting message is not sent again."""
 
     async def main() -> None:
         async with scene(streams=StreamSettings(buffer=10)) as on:
@@ -166,7 +166,7 @@ def test_more_such_addresses_than_are_remembered_are_found_too(play: Play, monke
 
 
 def test_messages_that_a_handler_left_are_looked_at(play: Play) -> None:
-    """A function of this process had the scheme; when it is taken away the streams have it again."""
+    """A function of this process received the scheme; when it is removed, the streams receive it again."""
 
     async def main() -> None:
         async with scene() as on:

@@ -1,4 +1,4 @@
-"""`Store("file:x.db")` was read by SQLite as a URI: it made `x.db`, and every call after a fork said that there is no such file."""
+"""SQLite read `Store("file:x.db")` as a URI: it created `x.db`, and every call after a fork said that the file does not exist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = ["file:x.db", "file:x.db?mode=memory", "file:a%20b.db", "a?b#c.db", "sql
 
 
 def names_in(folder: Path) -> set[str]:
-    """The files of a folder, logs and their indexes aside."""
+    """Returns the files of a folder without logs and their indexes."""
     return {one.name.removesuffix("-wal").removesuffix("-shm") for one in folder.iterdir()}
 
 
@@ -41,7 +41,7 @@ def test_a_path_is_a_path(given: str, tmp_path: Path) -> None:
 
 
 def test_a_process_that_changes_its_folder_keeps_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a fork the file is opened again: it is the one that the path meant at first."""
+    """A fork opens the file again: the one that the path named when the store was made."""
     with rc.Store("x.db", clock=rc.ManualClock(0)) as store:
         store.promises.create("a", FAR)
         (tmp_path / "elsewhere").mkdir()

@@ -1,4 +1,4 @@
-"""`queues pause` of a misspelt name made a paused queue of that name and said that all was well."""
+"""`queues pause` with a misspelt name created a paused queue of that name and reported success."""
 
 from __future__ import annotations
 

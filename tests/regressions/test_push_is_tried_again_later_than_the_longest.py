@@ -1,4 +1,4 @@
-"""A message that was not pushed was "tried again in 335 s" where `push.longest_retry` was 300: the jitter came after the limit."""
+"""A message that was not pushed was "tried again in 335 s" with `push.longest_retry` 300: the jitter was added after the limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from server.failing_pushes import failed_pushes
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("first", "longest"), [(0.01, 0.03), (0.03, 0.02)])
 def test_no_pause_is_longer(caplog: pytest.LogCaptureFixture, seed: int, first: float, longest: float) -> None:
-    """What the log says is what is waited for; those at the limit differ all the same."""
+    """The log names the delay that is used; delays at the limit still differ."""
     print(f"seed {seed}")
     settings = PushSettings(allow="127.0.0.0/8", first_retry=first, longest_retry=longest)
     waited = [record.seconds for record in failed_pushes(caplog, settings, 25, seed=seed)]  # type: ignore[attr-defined]

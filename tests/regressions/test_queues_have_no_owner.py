@@ -1,7 +1,7 @@
-"""A token's prefix did not hold for queues: a tenant's job could fill another tenant's queue for good.
+"""A token's prefix did not apply to queues: a tenant's job could fill another tenant's queue for ever.
 
-`a.` enqueued `a.1` into `b.mail`, which runs one job at a time, and claimed it with a lease of 2^53 ms. From then on `b.` was
-given no job of its own queue, and could not cancel what was in the way.
+`a.` enqueued `a.1` into `b.mail`, which runs one job at a time, and claimed it with a lease of 2^53 ms. From then on `b.` got no job of its
+own queue, and could not cancel the job that filled it.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ DURATIONS: list[tuple[str, str, int, Any]] = [
 @pytest.mark.parametrize("version", ["2026-04-01", "2025-01-15"])
 @pytest.mark.parametrize(("kind", "name", "limit", "make"), DURATIONS, ids=[f"{kind}-{name}" for kind, name, _, _ in DURATIONS])
 def test_leases_ttls_and_delays_end(kind: str, name: str, limit: int, make: Any, version: str) -> None:
-    """What is beyond a limit is refused whole, and the refusal names the value and the rule."""
+    """A request beyond a limit is refused as a whole, and the error names the value and the rule."""
     with Store(clock=ManualClock(1000)) as store:
         app = app_of(store, **LIMITS)
         before = store.snapshot()
@@ -175,7 +175,7 @@ def test_a_lease_has_an_end_without_any_setting() -> None:
 
 @pytest.mark.parametrize("ttl", [60_000, 2**50, 2**53 - 1])
 def test_published_clients_ask_for_these(ttl: int) -> None:
-    """2^50 is what the Python SDK sends for a ttl of nothing, 2^53 - 1 the largest integer of JavaScript."""
+    """The Python SDK sends 2^50 as a ttl without end, and 2^53 - 1 is the largest integer of JavaScript."""
     with Store(clock=ManualClock(1000)) as store:
         action = {**CREATE, "data": {"id": "a.1", "timeoutAt": 2**53 - 1, "tags": TARGET}}
         assert ask(app_of(store), "task.create", {"pid": "w", "ttl": ttl, "action": action}, prefix="a.")[0] == 200

@@ -1,6 +1,6 @@
-"""`Store(path, read_only=True)`, `check_file` and backups refused a file whose folder cannot be written, though it held everything.
+"""`Store(path, read_only=True)`, `check_file` and backups refused a complete file in a folder that cannot be written.
 
-SQLite reads a file with a log by an index in a file beside it (`-shm`), which it could not make there.
+SQLite reads a file with a log by an index in a file beside it (`-shm`), which it could not create there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FAR = 10**12
 
 
 def as_nobody(act: Callable[[], str]) -> str:
-    """What the function says in a process that may write to no folder of others."""
+    """Returns the result of the function in a process that may not write to other users' folders."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -45,7 +45,7 @@ def as_nobody(act: Callable[[], str]) -> str:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that anybody may enter."""
+    """A folder that every user may enter."""
     made = Path(tempfile.mkdtemp(prefix="resonate-tests-"))
     made.chmod(0o755)
     yield made
@@ -54,7 +54,7 @@ def folder() -> Iterator[Path]:
 
 
 def wait_for(pipe: int) -> None:
-    """A byte from the other process; an error where none comes."""
+    """Waits for a byte from the other process; raises if it does not come."""
     assert select.select([pipe], [], [], 30)[0], "the other process says nothing"
     os.read(pipe, 1)
 

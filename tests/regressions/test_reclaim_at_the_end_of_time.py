@@ -1,7 +1,7 @@
-"""Reclaiming a finished job never ended at the last instant that there is.
+"""Reclaiming a finished job never ended at the last instant.
 
-With the clock at 2**63 - 1 and an unblock that nobody had taken, the next look at the job's row was due at that same instant: an
-endless loop that took all memory. It runs in a process of its own here, which is ended where it does not end by itself.
+With the clock at 2**63 - 1 and an unblock that was not taken, the job's row was to be read again at the same instant: an endless loop that
+took all memory. The test runs in a process of its own, which is killed if it does not end.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A handler with a second parameter, even one with a default, got members of the payload instead of the payload.
 
-Since decision 24 the name `payload` declares what these handlers take; before, it followed from the number of their parameters.
+Since decision 24 a parameter named `payload` gets the whole payload; before, the number of parameters decided.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""After one put-back that a server refused, every later put-back of the process was told as a failure: a shared outcome was written."""
+"""After a server had refused one put-back, every later one of the process was reported as a failure: a shared outcome was written to."""
 
 from __future__ import annotations
 

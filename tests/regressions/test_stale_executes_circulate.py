@@ -1,7 +1,7 @@
-"""An execute whose stream ended soon after it was written went to the next stream of its group, whatever had become of its task.
+"""An execute whose stream ended soon after it was written went to the next stream of its group, even if its task had ended.
 
-Short-lived workers, each of which acquires, fulfils and goes, passed such messages on for ever: each wrote "is fulfilled and cannot
-be acquired" about the tasks of others.
+Short-lived workers, each of which acquires a task, fulfils it and ends, passed such messages on for ever: each logged "is fulfilled and
+cannot be acquired" about tasks of others.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _halt(store: Store, id: str, version: int) -> None:
 
 @pytest.mark.parametrize("spend", [_fulfil, _acquire, _halt])
 def test_an_execute_of_a_task_that_is_spent_goes_to_no_other_stream(spend: Any) -> None:
-    """Each worker takes one task, ends with its stream, and the next is offered a task of its own and nothing else."""
+    """Each worker takes one task and ends with its stream; the next one is offered its own task and nothing else."""
     with Store() as store, serving(store, streams={"acknowledge_after": 60}) as live:
         for turn in range(20):
             with stream(live.port, f"w{turn}") as events:

@@ -1,5 +1,7 @@
-"""A handler that stopped its worker and ended at once could still free its slot for another claim, if the event loop had not run the
-stop yet: the next job was claimed, and put back as snoozed."""
+"""A handler that stopped its worker and then ended at once could still free its slot for another claim.
+
+If the event loop had not yet run the stop, the next job was claimed, and put back as snoozed.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def test_a_handler_that_stops_its_worker_is_the_last() -> None:
         running = session
 
         def hold_the_loop() -> None:
-            """Until the handler has ended: the claim loop, which is awake, sees its end before it sees the stop."""
+            """Blocks the event loop until the handler has ended: the claim loop, which is ready, sees that before it sees the stop."""
             blocked.set()
             while not running.executor._ended:
                 time.sleep(0.001)

@@ -1,4 +1,4 @@
-"""A call that could only wait for itself hung for ever: now it is refused."""
+"""A call that could only wait for itself never returned; now it is refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOMES = ["memory", "file"]
 
 
 def ended(program: str, *arguments: str) -> str:
-    """What a program prints. It has a minute: what hung, hung for ever."""
+    """Returns what a program prints. A program that takes a minute has hung."""
     done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -86,7 +86,7 @@ print(store.promises.count(), store.check())
     ["typed", "write", "envelope", "json", "tick", "advance", "check", "snapshot", "messages", "fork", "close"],
 )
 def test_a_call_in_the_write_of_its_own_recording(call: str, home: str, tmp_path: Path) -> None:
-    """It ends the recording, as whatever write() raises does, and costs no request its reply."""
+    """The error ends the recording, like any error of its write(); the request still gets its reply."""
     said, state = ended(WRITE, str(tmp_path / "a.db") if home == "file" else "", call).splitlines()
     assert said.startswith("2 a store cannot be used from inside a call of itself")
     assert state == "2 []"

@@ -1,7 +1,7 @@
-"""Strict rules bound requests of 2025-01-15: a timer with a target, an address `local://here` and a repeated awaited were a 400.
+"""Strict rules applied to requests of 2025-01-15: a timer with a target, an address `local://here` and a repeated awaited were a 400.
 
-The strict column of PROTOCOL 2.1 is about 2026-04-01; a 2025-01-15 request follows its own seeds under either rule set, and what it
-stores is sound.
+The strict column of PROTOCOL 2.1 is about 2026-04-01. A request of 2025-01-15 follows its own documents under either set of rules, and the
+rows that it stores are valid.
 """
 
 from __future__ import annotations

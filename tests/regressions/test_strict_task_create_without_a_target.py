@@ -1,4 +1,4 @@
-"""Strict `task.create` on a promise without a task answered 409 also where the promise has no target; the model says 422 there."""
+"""Strict `task.create` on a promise without a task answered 409 even if the promise has no target; the formal model answers 422."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_promise_without_a_target(make_store: Make, rules: str, settled: bool)
 
 @pytest.mark.parametrize(("rules", "status"), [("compatible", 422), ("strict", 409)])
 def test_a_promise_with_a_target_and_no_task(make_store: Make, rules: str, status: int) -> None:
-    """No request makes one, but a snapshot of another store may hold it."""
+    """No request makes one, but a restored snapshot may contain it."""
     store = make_store(rules=rules)
     client = DialectClient(store)
     client.create("p", target=ADDRESS).must()

@@ -1,6 +1,6 @@
-"""Somebody cut off the `-shm` file of an open store: the next call ended the process with SIGBUS.
+"""If the `-shm` file of an open store was truncated, the next call ended the process with SIGBUS.
 
-What can be seen before a transaction is refused, and the store goes on with the next call.
+A truncation that can be seen before a transaction is refused, and the store works again from the next call on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A connection that never finished the head of its request stayed open for ever, and 20,000 headers of a request were taken.
+"""A connection whose request header never ended stayed open for ever, and a request could have 20,000 headers.
 
-uvicorn waits for the rest of a head without end, and its quick parser takes one of any size. Where httptools is not installed
-uvicorn has another protocol, which is held to the same.
+uvicorn waits for the rest of a header without a limit, and its fast parser accepts any size. If httptools is not installed, uvicorn uses
+another parser, for which the same limits hold.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def server(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
 
 
 def rest(connection: Connection) -> bytes:
-    """Whatever comes until the server ends the connection."""
+    """Returns what the server sends until it closes the connection."""
     while True:
         try:
             got = connection.socket.recv(65536)
@@ -62,7 +62,7 @@ def test_neither_is_that_of_the_next_request(server: Live, sent: bytes) -> None:
 
 
 def test_a_request_under_way_is_not_cut_off(server: Live) -> None:
-    """A stream lasts longer than a head may take, whatever follows its request."""
+    """A stream may last longer than a header may take, even if bytes follow its request."""
     with connected(server.port) as connection:
         connection.send(b"GET /poll/g/i HTTP/1.1\r\nHost: here\r\n\r\n")
         assert connection.head()[0] == 200
@@ -82,7 +82,7 @@ def test_a_request_under_way_is_not_cut_off(server: Live) -> None:
 @pytest.mark.parametrize("step", [100, 4096, 10**6])
 @pytest.mark.parametrize("shape", ["many headers", "a long value", "a long name", "a long target"])
 def test_heads_have_a_size(server: Live, shape: str, step: int) -> None:
-    """In one piece or in many. What is read in one go may pass, with h11: it is bounded all the same."""
+    """The size is limited in one piece and in many. With h11, a header that comes in one read may pass, but is limited too."""
     head = {
         "many headers": HEAD + b"".join(b"X-%d: y\r\n" % i for i in range(100_000)),
         "a long value": HEAD + b"X: " + b"y" * 1_000_000 + b"\r\n",
@@ -109,7 +109,7 @@ def test_a_head_below_the_limit_is_taken(server: Live) -> None:
 
 
 def test_a_large_head_in_one_piece_is_refused() -> None:
-    """One read takes it whole, so that it was never seen unfinished."""
+    """One read returns the whole header, so it never counted as unfinished."""
     with Store(clock=ManualClock(1000)) as store, serving(store, limits={"header_bytes": 8192}) as live:
         with connected(live.port) as connection:
             connection.send(post(GET, "X: " + "x" * 9000))

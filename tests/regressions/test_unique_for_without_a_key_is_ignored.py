@@ -1,4 +1,4 @@
-"""A task's unique_for was dropped in silence where a job had no unique_key: nothing was unique, and nothing said so."""
+"""A task's unique_for was ignored if a job had no unique_key: nothing was unique, and there was no error."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ KEYLESS = {"type": "t", "uniqueFor": 1000}
 
 
 def refusal(answer: Any) -> int:
-    """Of the first item of a request of many."""
+    """Returns the error of the first item of a request with several."""
     status: int = answer["data"]["jobs"][0]["status"]
     return status
 

@@ -1,6 +1,6 @@
-"""Any page in a browser could write to a server on its machine: a POST of text/plain is sent without asking, and was executed.
+"""Any page in a browser could write to a server on its machine: a browser sends a POST of text/plain without asking, and the server ran it.
 
-By its own name for 127.0.0.1 (DNS rebinding) a page could read the answers, too.
+With a name of its own for 127.0.0.1 (DNS rebinding) a page could read the responses, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HERE = "http://127.0.0.1:8001"
 def ask(
     method: str = "POST", target: str = "/", address: str = "127.0.0.1", scheme: str = "http", server: Any = None, **headers: str
 ):
-    """The status, and whether the promise was made."""
+    """Returns the status, and whether the promise was created."""
     sent = {
         "Content-Type": "text/plain",
         "Host": "127.0.0.1:8001",
@@ -131,7 +131,7 @@ def test_names_that_are_meant_are_served(given: dict[str, Any]) -> None:
 
 
 def test_named_hosts_hold_everywhere() -> None:
-    """Once somebody says which names are meant, others are not, whatever the address and with tokens too."""
+    """Once the accepted names are configured, others are refused, on any address, and with tokens too."""
     hosts = {"hosts": ["shop.example"]}
     assert ask(Host="evil.example", address="10.0.0.5", server=hosts).status == 421
     assert ask(Host="evil.example", server=hosts, Authorization=f"Bearer {token({'role': 'admin'})}").status == 421
@@ -145,12 +145,12 @@ def test_probes_ask_by_any_name(page: str) -> None:
 
 @pytest.mark.parametrize(("site", "status"), [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)])
 def test_a_stream_is_no_picture(site: str, status: int) -> None:
-    """A browser sends no Origin for what a page embeds; the page would swallow the messages of a group."""
+    """A browser sends no Origin for what a page embeds; the page would take the messages of a group."""
     assert ask("HEAD", "/poll/workers/w1", Sec_Fetch_Site=site).status == status
 
 
 def test_what_published_clients_send_is_served() -> None:
-    """No Origin, and as Host what they were told; over a real socket, with text/plain too."""
+    """They send no Origin, and as Host the configured one; over a real socket, with text/plain too."""
     with Store(clock=ManualClock(1000)) as store, serving(store) as live:
         for n, headers in enumerate(
             ({}, {"Content-Type": "text/plain"}, {"Sec-Fetch-Mode": "cors"}, {"Host": f"localhost:{live.port}"})

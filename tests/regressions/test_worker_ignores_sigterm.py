@@ -76,7 +76,7 @@ print("ran", flush=True)
 
 @contextmanager
 def worker(tmp_path: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """The program, once the handler has begun."""
+    """Starts the program, and waits until its handler has begun."""
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path / "jobs.db"), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
@@ -87,7 +87,7 @@ def worker(tmp_path: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def ended(program: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """Its exit code and what it said. It has a minute; its handlers take ten."""
+    """Returns its exit code and its output. It may take a minute; its handlers take ten."""
     out, err = program.communicate(timeout=60)
     return program.returncode, out, err
 
@@ -118,7 +118,7 @@ def test_a_handler_that_swallows_its_cancellation(tmp_path: Path) -> None:
 
 
 def test_two_signals_in_a_row_put_back_what_runs(tmp_path: Path) -> None:
-    """The loop had no time to begin its stop before the second signal arrived, so it was taken for a blocked loop."""
+    """The event loop had no time to begin its stop before the second signal, and so was taken for a blocked one."""
     with worker(tmp_path, "blocks-briefly", "3600000") as program:
         program.send_signal(signal.SIGTERM)
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""`resonate-core worker` said nothing at its start and its stop, and its failures had no time and no level."""
+"""`resonate-core worker` logged nothing at its start and stop, and its errors had neither time nor level."""
 
 from __future__ import annotations
 

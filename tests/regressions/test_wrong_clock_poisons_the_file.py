@@ -1,8 +1,8 @@
-"""One write at a wrong instant poisoned a file for good.
+"""One write at a wrong instant made a file unusable for ever.
 
-A clock stood at 2080 for one write. With the clock right again every deadline was one that had passed, schedules stood still, and
-`check` said "sound". Now opening the file warns, `check`, `problems`, /ready and the metrics say it, and `reset_clock` (`resonate-core clock
-reset`) sets the file's instant back, with every row that is ahead of it.
+A clock was at 2080 for one write. With the right clock again, every deadline had passed, schedules did not run, and `check` reported
+nothing. Now opening the file warns, `check`, `problems`, /ready and the metrics report it, and `reset_clock` (`resonate-core clock reset`)
+sets the file's instant back, with every row that is ahead of it.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def test_a_clock_that_is_moved_by_hand_is_not_reset(path: Path) -> None:
 
 
 def test_another_process_that_uses_the_file_follows(poisoned: Path) -> None:
-    """It has seen 2080 itself, and would otherwise write it again."""
+    """It has read 2080 itself, and would otherwise write it again."""
     with opened(poisoned) as other, opened(poisoned) as store:
         other.promises.create("theirs", timeout=HOUR)
         other.tick()
@@ -198,7 +198,7 @@ def test_the_command_line(poisoned: Path) -> None:
 
 
 def wreck(store: rc.Store, clock: rc.ManualClock, chance: random.Random, prefix: str, steps: int) -> None:
-    """Requests of all sorts, refused ones among them."""
+    """Sends requests of all kinds, some of which are refused."""
     jobs, tasks = store.jobs, store.tasks
     ids = [f"{prefix}{number}" for number in range(12)]
     held: list[Any] = []
@@ -244,7 +244,7 @@ def wreck(store: rc.Store, clock: rc.ManualClock, chance: random.Random, prefix:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_was_stored_is_sound_afterwards(path: Path, seed: int) -> None:
-    """`reset_clock` refuses to leave a broken property behind, so that it is enough that it does not raise."""
+    """`reset_clock` raises if it would leave a violated invariant, so the test need not check them."""
     chance = random.Random(seed)
     ahead = chance.choice([2 * MINUTE, DAY, IN_2080 - present()])
     clock = rc.ManualClock(present() - DAY)

@@ -1,4 +1,4 @@
-"""Plain ASGI calls: one request, one answer, no client library in between."""
+"""Calls an ASGI app without a server or a client library."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["Answer", "call", "scope_of"]
 
 @dataclass(frozen=True)
 class Answer:
-    """One HTTP answer, the names of its headers in small letters."""
+    """A response; the names of its headers are in lower case."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
     def json(self) -> Any:
-        """The body as JSON."""
+        """The body, decoded from JSON."""
         return json.loads(self.body)
 
 
 def scope_of(method: str, target: str, headers: dict[str, str] | None = None) -> dict[str, Any]:
-    """The scope of one request, as a server would make it."""
+    """Returns the scope of a request, as a server would make it."""
     path, _, query = target.partition("?")
     return {
         "type": "http",
@@ -50,7 +50,7 @@ async def call(
     body: bytes | Sequence[bytes] = b"",
     headers: dict[str, str] | None = None,
 ) -> Answer:
-    """Calls an app and collects what it answers; a body in parts comes in parts."""
+    """Calls an app and returns its response; a body of several parts is sent in parts."""
     parts = [body] if isinstance(body, bytes) else list(body)
     given = iter(parts)
     left = len(parts)

@@ -1,4 +1,4 @@
-"""Asking an app: requests, their answers, and what a refusal looks like."""
+"""Sends requests to an app, and checks refusals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def envelope(kind: str = "promise.get", data: Any = None, **head: Any) -> dict[s
 
 
 def ask(*calls: dict[str, Any], store: Store | None = None, **tables: Any) -> list[Answer]:
-    """Answers of an app with these settings, in order; the store is not changed unless it is given."""
+    """Returns the responses of an app with these settings, in order. Without `store`, checks that the app's store does not change."""
     used = store or Store(clock=ManualClock(1000), debug=True)
     before = used.digest()
 
@@ -36,7 +36,7 @@ def ask(*calls: dict[str, Any], store: Store | None = None, **tables: Any) -> li
 
 
 def refused(answer: Answer, status: int, kind: str = "promise.get", corr: str = "c") -> str:
-    """That an answer is a refusal as the protocol writes it; what it says."""
+    """Checks that a response is a refusal as the protocol defines it; returns its message."""
     seen = answer.json()
     assert answer.status == status and answer.headers["content-type"] == "application/json"
     assert seen["head"]["status"] == status and (seen["kind"], seen["head"]["corrId"]) == (kind, corr), seen

@@ -1,6 +1,6 @@
-"""An app on a file whose disk fails at its n-th write or sync, for every n, while requests come together.
+"""An app on a file whose disk fails at its n-th write or sync, for every n, with several requests at once.
 
-failing_disk_program.py LIBRARY FOLDER     with the library preloaded; prints a JSON line for each n
+failing_disk_program.py LIBRARY FOLDER, with the library preloaded, prints a JSON line for each n
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def envelope(kind: str, id: str, **data: Any) -> bytes:
 
 
 async def one(disk: Any, path: Path, what: int, n: int) -> dict[str, Any]:
-    """What five requests at once are answered when the n-th call fails, and what is there afterwards."""
+    """Returns the responses to five requests at once if the n-th call fails, and the rows afterwards."""
     with Store(path, clock=ManualClock(1000), busy_timeout=50) as store:
         app = create_app(store, push=PushSettings(enabled=False))
         async with app.lifespan():

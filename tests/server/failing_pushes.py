@@ -1,4 +1,4 @@
-"""A server that pushes to an address where nothing answers."""
+"""A server that pushes to an address that does not answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE = 60.0
 def failed_pushes(
     caplog: pytest.LogCaptureFixture, settings: PushSettings, count: int, *, accepts: bool = False, seed: int | None = None
 ) -> list[logging.LogRecord]:
-    """Push one message until it has failed so often; return what the server logged of its failures.
+    """Pushes one message until it has failed this often; returns the records that the server logged about it.
 
     Args:
         accepts: The receiver accepts connections and does not answer; otherwise it refuses them.

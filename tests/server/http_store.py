@@ -37,7 +37,7 @@ WIDE = LimitSettings(
 
 
 def app_of(store: Store) -> ResonateApp:
-    """An app that does nothing but answer: the tests take messages and move time themselves."""
+    """An app that only answers requests: the tests take messages and move time themselves."""
     return create_app(
         store,
         server=ServerSettings(debug=store.debug),
@@ -48,7 +48,7 @@ def app_of(store: Store) -> ResonateApp:
 
 
 def checked(answer: Answer) -> bytes:
-    """The body of an answer that is one of the protocol's."""
+    """Checks that a response is one of the protocol; returns its body."""
     assert answer.headers["content-type"] == "application/json", answer
     assert int(answer.headers["content-length"]) == len(answer.body), answer
     assert answer.body.isascii(), answer
@@ -57,20 +57,20 @@ def checked(answer: Answer) -> bytes:
 
 
 class Exchange(Protocol):
-    """A way to an app."""
+    """A way to send requests to an app."""
 
     def open(self, app: ResonateApp) -> None:
-        """Starts it."""
+        """Starts the app."""
 
     def close(self, app: ResonateApp) -> None:
-        """Stops it."""
+        """Stops the app."""
 
     def post(self, app: ResonateApp, bodies: Sequence[bytes]) -> list[Answer]:
-        """Answers in order; what can be under way at once is."""
+        """Sends requests, at the same time where possible; returns the responses in order."""
 
 
 class InProcess:
-    """ASGI calls on an event loop that runs only while they do."""
+    """ASGI calls on an event loop that runs only during a call."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -114,7 +114,7 @@ class OverASocket:
             atexit.register(running.__exit__, None, None, None)
 
     def _serve(self, app: ResonateApp | None) -> None:
-        """Which app the server serves; there is one connection, so one at a time."""
+        """Sets the app that the server serves: one at a time, since there is one connection."""
         assert self._live is not None
         if app is self._app:
             return
@@ -160,7 +160,7 @@ class HttpStore:
         exchange.open(self._app)
 
     def apply(self, envelope: Any, now: int | None = None, atomic: bool = False) -> Any:
-        """One envelope, or a list of them, sent at once."""
+        """Sends one envelope, or a list of them at once."""
         if isinstance(envelope, list):
             at_once = [self._dated(one, now) for one in envelope]
             # A caller's own transaction has no request; and that a debug operation has no place in a batch is the store's own rule.
@@ -173,7 +173,7 @@ class HttpStore:
         return json.loads(self._post([json.dumps(dated).encode()])[0])
 
     def apply_json(self, text: Any, now: int | None = None, atomic: bool = False) -> Any:
-        """The same as text."""
+        """Sends envelopes given as text."""
         if now is not None or atomic:
             return self._store.apply_json(text, now=now, atomic=atomic)
         if isinstance(text, list):
@@ -181,7 +181,7 @@ class HttpStore:
         return self._post([_encoded(text)])[0]
 
     def _dated(self, envelope: Any, now: int | None) -> Any:
-        """The envelope with the instant at which it is to run in its head; None where that has no place there."""
+        """Adds the instant at which the envelope is to run to its head; returns None if the head cannot have one."""
         if now is None:
             return envelope
         if not isinstance(envelope, dict) or not isinstance(envelope.get("head"), dict) or not self._store.debug:
@@ -194,7 +194,7 @@ class HttpStore:
         return [checked(answer) for answer in self._exchange.post(self._app, bodies)] if bodies else []
 
     def fork(self, clock: Any = None) -> HttpStore:
-        """A copy of the store, behind an app of its own, that is closed with this one."""
+        """Returns a copy of the store, behind its own app, which is closed with this one."""
         self._forks.append(HttpStore(self._exchange, self._store.fork(clock)))
         return self._forks[-1]
 

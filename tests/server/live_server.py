@@ -27,7 +27,7 @@ class Live(Listener):
 
 class _NoStreams:
     def end_streams(self) -> None:
-        """There are none."""
+        """Does nothing: this app has no streams."""
 
 
 def _config(settings: Settings, app: Any) -> Any:

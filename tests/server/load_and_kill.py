@@ -31,7 +31,7 @@ LISTENER = "poll://uni@listeners/1"
 
 
 class Unavailable(OSError):
-    """The server could not use its database: nothing is known of the request."""
+    """The server could not use its database; whether the request ran is not known."""
 
 
 class Server:
@@ -57,7 +57,7 @@ class Server:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
     async def ready(self) -> None:
-        """Until it says so; what clients read may be the last words of the one before."""
+        """Waits until the server reports that it is ready."""
         while True:
             try:
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
@@ -81,7 +81,7 @@ class Server:
 
 
 class Client:
-    """One connection: creates a promise, settles it, again and again; notes what was answered."""
+    """One connection that creates a promise and settles it, again and again, and records the acknowledged changes."""
 
     def __init__(self, name: str, server: Server, answered: list[tuple[str, str]]) -> None:
         self.name = name
@@ -133,7 +133,7 @@ class Client:
 
 
 async def load(server: Server, seconds: float, kills: int, connections: int, chance: random.Random) -> list[tuple[str, str]]:
-    """Runs it; what was answered, in order."""
+    """Runs the load; returns the acknowledged changes, in order."""
     answered: list[tuple[str, str]] = []
     server.start()
     clients = [Client(f"c{number}", server, answered) for number in range(connections)]
@@ -160,7 +160,7 @@ async def load(server: Server, seconds: float, kills: int, connections: int, cha
 
 
 def lost(place: str, answered: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """What was answered and is not there."""
+    """Returns the acknowledged changes that the store does not have."""
     missing = []
     with rc.Store(place, read_only=True) as store:
         unblocks = {message.id for message in store.messages() if message.kind == "unblock"}

@@ -1,4 +1,4 @@
-"""A store, its app and poll streams on one event loop, whose time the test moves: nothing here waits for a clock."""
+"""A store, its app and poll streams on one event loop, whose time the test moves: no test waits for real time."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ FAR = 10**15
 
 
 class ManualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time stands still until it is moved."""
+    """An event loop whose time moves only when the test moves it."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
         super().__init__()
 
     def time(self) -> float:
-        """Seconds, as the test says."""
+        """Returns the time in seconds, as set by the test."""
         return self.seconds
 
 
 class AsgiStream:
-    """One open GET /poll/{group}/{id}, without a server in between."""
+    """One open GET /poll/{group}/{id}, without a server."""
 
     def __init__(self, app: Any, target: str, headers: dict[str, str] | None = None) -> None:
         self.start: dict[str, Any] | None = None
@@ -70,16 +70,16 @@ class AsgiStream:
 
     @property
     def ids(self) -> list[str]:
-        """What the messages are about, in order."""
+        """The ids of the messages, in order."""
         return [seen(message) for message in self.messages]
 
     @property
     def comments(self) -> int:
-        """How many comments came."""
+        """The number of comments."""
         return sum(chunk.startswith(b":") for chunk in self.chunks)
 
     async def leave(self) -> None:
-        """Goes away; returns when the server has noticed."""
+        """Disconnects; returns when the app has noticed."""
         self._left.set()
         self.read.set()
         await asyncio.wait([self.task])
@@ -87,14 +87,14 @@ class AsgiStream:
 
 
 def seen(message: dict[str, Any]) -> str:
-    """What a message is about."""
+    """Returns the id that a message is about."""
     data = message["data"]
     id: str = data["task" if "task" in data else "promise"]["id"]
     return id
 
 
 class Scene:
-    """What a test has."""
+    """The app, its store and its streams."""
 
     def __init__(self, store: Store, app: ResonateApp, headers: dict[str, str] | None = None) -> None:
         self.store = store
@@ -105,28 +105,28 @@ class Scene:
         self._marked: AsgiStream
 
     async def open(self, target: str = "workers/w1", headers: dict[str, str] | None = None) -> AsgiStream:
-        """Opens a stream; returns when it is there."""
+        """Opens a stream; returns when it has begun."""
         stream = AsgiStream(self.app, f"/poll/{target}", headers)
         self.streams.append(stream)
         await self.until(lambda: bool(stream.chunks) or stream.task.done())
         return stream
 
     def execute(self, id: str, address: str = "poll://any@workers") -> None:
-        """Makes a task, and so a message."""
+        """Creates a task, and so a message."""
         self.store.promises.create(id, FAR, tags={"resonate:target": address})
 
     def unblock(self, id: str, address: str = "poll://uni@workers/w1") -> None:
-        """Makes a promise with a listener and resolves it, and so a message."""
+        """Creates a promise with a listener and resolves it, and so creates a message."""
         self.store.promises.create(id, FAR, tags={"resonate:external": "true"})
         self.store.promises.register_listener(id, address)
         self.store.promises.resolve(id)
 
     def waiting(self) -> list[str]:
-        """What the messages are about that are still in the store."""
+        """Returns the ids of the messages that are still in the store."""
         return [message.id for message in self.store.messages() if not message.id.startswith("marker.")]
 
     async def pass_time(self, seconds: float, step: float = 0.05) -> None:
-        """Moves the loop's time, bit by bit, and lets happen what does; what had been queued was looked at before."""
+        """Moves the loop's time in small steps and runs what becomes due; messages queued before are handled first."""
         await self.quiet()
         loop = asyncio.get_running_loop()
         assert isinstance(loop, ManualLoop)
@@ -138,7 +138,7 @@ class Scene:
         await self.quiet()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Waits for something that threads and tasks bring about by themselves."""
+        """Waits until threads and tasks make a condition true."""
         patience = time.monotonic() + 60
         while not condition():
             assert time.monotonic() < patience, "it never came"
@@ -146,7 +146,7 @@ class Scene:
             time.sleep(0.0002)  # lets the store's threads run
 
     async def quiet(self) -> None:
-        """Returns when all messages that were in the store have been looked at, and what came of it too."""
+        """Returns when all messages that were in the store have been handled, with their consequences."""
         for _ in range(3):
             marker = f"marker.{next(self._markers)}"
             self.unblock(marker, "poll://uni@markers/m")
@@ -166,7 +166,7 @@ class Scene:
 
 @asynccontextmanager
 async def scene(store: Store | None = None, markers: dict[str, str] | None = None, **tables: Any) -> AsyncIterator[Scene]:
-    """A running app; tables are those of `create_app`, and the headers those of the stream of markers."""
+    """A running app. `tables` are those of `create_app`, `markers` the headers of the stream that `quiet` uses."""
     tables.setdefault("push", PushSettings(enabled=False))
     store = store or Store(clock=ManualClock(1000))
     app = create_app(store, **tables)
@@ -175,7 +175,7 @@ async def scene(store: Store | None = None, markers: dict[str, str] | None = Non
 
 
 def run(main: Coroutine[Any, Any, None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs a test on a loop of its own whose time, and the poll transport's, is moved by `Scene.pass_time`."""
+    """Runs a test on an event loop of its own, whose time, and that of the poll transport, `Scene.pass_time` moves."""
     import resonate_core.server.poll as poll
 
     loop = ManualLoop()

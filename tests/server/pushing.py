@@ -1,4 +1,4 @@
-"""Pushers of the tests of push delivery."""
+"""Pushers for the tests of push delivery."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRUST = ssl.create_default_context()  # made once: reading the system's store ta
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
-    """Runs a test's coroutine; what it left open is found before it ends."""
+    """Runs a test's coroutine, then collects garbage, so that a connection left open is reported."""
 
     async def all_of_it() -> None:
         await test()

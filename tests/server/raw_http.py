@@ -1,4 +1,4 @@
-"""HTTP by hand over a socket: what no client library would send, and what comes back byte by byte."""
+"""HTTP over a plain socket: requests that no client library sends, and responses byte by byte."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = 60
 
 
 def post(body: Any, *headers: str, target: str = "/", version: str = "1.1") -> bytes:
-    """A whole POST request."""
+    """Returns a whole POST request."""
     text = body if isinstance(body, bytes) else json.dumps(body).encode()
     lines = [f"POST {target} HTTP/{version}", "Host: here", f"Content-Length: {len(text)}", *headers, "", ""]
     return "\r\n".join(lines).encode() + text
@@ -36,7 +36,7 @@ class Connection:
         self.buffer = b""
 
     def send(self, data: bytes) -> None:
-        """Sends all of it."""
+        """Sends all bytes."""
         self.socket.sendall(data)
 
     def _more(self) -> bool:
@@ -45,7 +45,7 @@ class Connection:
         return bool(got)
 
     def until(self, end: bytes) -> bytes:
-        """What comes up to these bytes and with them."""
+        """Reads up to and including these bytes."""
         while end not in self.buffer:
             if not self._more():
                 raise EOFError(f"the connection ended after {self.buffer!r}")
@@ -53,7 +53,7 @@ class Connection:
         return head + end
 
     def exactly(self, size: int) -> bytes:
-        """So many bytes."""
+        """Reads this many bytes."""
         while len(self.buffer) < size:
             if not self._more():
                 raise EOFError(f"the connection ended after {self.buffer!r}")
@@ -61,45 +61,45 @@ class Connection:
         return got
 
     def head(self) -> tuple[int, dict[str, str]]:
-        """Status and headers of the next answer."""
+        """Reads status and headers of the next response."""
         first, *lines = self.until(b"\r\n\r\n").decode("latin-1").split("\r\n")[:-2]
         assert first.startswith("HTTP/1.1 "), first
         return int(first.split(" ")[1]), {name.lower(): value.strip() for name, _, value in (one.partition(":") for one in lines)}
 
     def chunk(self) -> bytes:
-        """The next chunk of a chunked body; empty at its end."""
+        """Reads the next chunk of a chunked body; empty at its end."""
         size = int(self.until(b"\r\n"), 16)
         data = self.exactly(size + 2)
         assert data[-2:] == b"\r\n"
         return data[:-2]
 
     def answer(self) -> Answer:
-        """The next whole answer."""
+        """Reads the next whole response."""
         status, headers = self.head()
         if headers.get("transfer-encoding") == "chunked":
             return Answer(status, headers, b"".join(iter(self.chunk, b"")))
         return Answer(status, headers, self.exactly(int(headers["content-length"])))
 
     def ended(self) -> bool:
-        """Whether the other side ends the connection, with nothing more in it."""
+        """Whether the server closes the connection without sending more."""
         try:
             return not self.buffer and not self._more()
         except ConnectionResetError:
             return True
 
     def reset(self) -> None:
-        """Goes away with a RST, as a process does that is killed with something unread."""
+        """Disconnects with a RST, like a killed process with unread data."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
     def close(self) -> None:
-        """Goes away."""
+        """Closes the connection."""
         self.socket.close()
 
 
 @contextlib.contextmanager
 def connected(port: int, receive_buffer: int | None = None) -> Iterator[Connection]:
-    """A connection for as long as the block runs."""
+    """A connection that is open while the block runs."""
     connection = Connection(port, receive_buffer)
     try:
         yield connection

@@ -1,4 +1,4 @@
-"""A server that receives messages as a test tells it to: a real one, on 127.0.0.1."""
+"""A real HTTP server on 127.0.0.1 that receives messages, and answers as a test says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def answer(status: int, *headers: str, body: bytes = b"") -> bytes:
 
 @dataclass
 class Request:
-    """What was received, names of headers in small letters."""
+    """A received request; the names of its headers are in lower case."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ Answerer = Callable[[Request, asyncio.StreamReader, asyncio.StreamWriter], Await
 
 
 def says(*parts: bytes) -> Answerer:
-    """Answers with these bytes and closes the connection after them, unless they are a whole answer."""
+    """Answers with these bytes, then closes the connection, unless they are a whole response."""
 
     async def answer_so(request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         for part in parts:
@@ -44,14 +44,14 @@ def says(*parts: bytes) -> Answerer:
 
 
 async def waits_forever(request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Says nothing until the other side has gone."""
+    """Does not answer until the client has disconnected."""
     await reader.read()
     return False
 
 
 @dataclass
 class Receiver:
-    """A running server, and what it has seen."""
+    """A running server, and the requests that it received."""
 
     answerer: Answerer
     port: int = 0
@@ -92,7 +92,7 @@ class Receiver:
 async def receiving(
     answerer: Answerer | None = None, *, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Receiver]:
-    """A receiver for as long as the block runs."""
+    """A receiver that runs while the block does."""
     receiver = Receiver(answerer or says(OK))
     server = await asyncio.start_server(receiver.serve, host, port, ssl=tls)
     receiver.port = server.sockets[0].getsockname()[1]

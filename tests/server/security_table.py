@@ -1,9 +1,9 @@
-"""Who may do what: every token on every operation, as data and as a table.
+"""Which token may run which operation, as data and as a table.
 
     python tests/server/security_table.py
 
-A prefix token ("tenant1.") is tried on ids of its own and on others; where an operation names several ids, each of them is the
-one outside in turn.
+A token with a prefix ("tenant1.") is tried on its own ids and on others. If an operation names several ids, each of them in turn is
+one of the others.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _unsigned() -> str:
 
 
 def _changed() -> str:
-    """The signature of one token under the claims of another."""
+    """Returns a token with the claims of another one and its own signature, which is then wrong."""
     header, _, signature = token({"prefix": OWN}).split(".")
     return f"{header}.{token({'role': 'admin'}).split('.')[1]}.{signature}"
 
@@ -87,7 +87,7 @@ class Operation:
     target: str = "/"
 
     def expected(self, bearer: str) -> int:
-        """The status for a bearer."""
+        """Returns the expected status for a token."""
         if self.scope == "open":
             return self.status
         if bearer == "nobody":
@@ -100,7 +100,7 @@ class Operation:
 
 
 def world() -> Store:
-    """The same things in both halves: promises, tasks in each state, a schedule; all in one branch and held by one pid."""
+    """The same rows for both tenants: promises, tasks in each state, a schedule; all in one branch and held by one pid."""
     store = Store(clock=ManualClock(1000), debug=True)
     branch = {"resonate:branch": "shared"}
     for half in (OWN, OTHER):
@@ -117,7 +117,7 @@ def world() -> Store:
 
 
 def _add_jobs(store: Store, half: str) -> None:
-    """A job in each state that a request wants, all in a queue that both halves use; and a queue of its own, with a job."""
+    """Adds jobs in the states that the requests need, in a queue that both tenants use; and the tenant's own queue with a job."""
     for name in ("claimed", "running", "failed"):
         store.jobs.enqueue("t", id=half + name, queue="shared", priority=1)
         (job,) = store.jobs.claim("shared", worker="w", lease=5000)
@@ -132,7 +132,7 @@ def _add_jobs(store: Store, half: str) -> None:
 
 
 def envelope(kind: str, data: Any, version: str = V26) -> dict[str, Any]:
-    """A request without a token."""
+    """Returns a request without a token."""
     return {"kind": kind, "head": {"corrId": "c", "version": version}, "data": data}
 
 
@@ -149,7 +149,7 @@ Make = Callable[[str, str], Any]
 
 
 def _kinds(version: str) -> Iterator[tuple[str, str, int, Make]]:
-    """Name of the second id ("" where there is one alone), kind, status, data."""
+    """Yields the name of the second id ("" if there is only one), the kind, the status and the data."""
     new = version == V26
     held = 1 if new else 0  # the version that the dialect shows of a task acquired once
     register = "promise.register_callback" if new else "promise.register"
@@ -193,7 +193,7 @@ def _kinds(version: str) -> Iterator[tuple[str, str, int, Make]]:
 
 
 def _job_kinds() -> Iterator[tuple[str, str, int, Make]]:
-    """The same of jobs and queues: in both dialects alike. A queue's name is an id to whoever changes it or reads how it does."""
+    """The same for jobs and queues. A queue's name is an id for requests that change the queue or read its state."""
 
     def job(id: str, half: str, **more: Any) -> dict[str, Any]:
         return {"id": id, "queue": half + "queue", "type": "t", **more}
@@ -267,7 +267,7 @@ def _of_ids() -> Iterator[Operation]:
 
 
 def _jobs_without_ids() -> Iterator[Operation]:
-    """Who names no id gets one that begins with "job:"; what is found, is found among one's own."""
+    """A job enqueued without an id gets one that begins with "job:"; a filter finds the tenant's own jobs only."""
     given, left_out = {"id": OWN + "new", "type": "t"}, {"type": "t"}
     yield Operation("2026 job.enqueue: without an id", "other", 200, envelope("job.enqueue", left_out))
     many = envelope("job.enqueue_many", {"jobs": [given, left_out]})
@@ -289,7 +289,7 @@ def _jobs_without_ids() -> Iterator[Operation]:
 
 
 def _jobs_in_shared_queues() -> Iterator[Operation]:
-    """`default` is everybody's; of other queues the claim says who uses them. Nobody who only uses one changes or reads it."""
+    """Every token may use `default`; the claim `queues` names the others that it may use. To use a queue is not to change or read it."""
     for queue, scope in (("default", "own"), ("shared", "shared"), (OTHER + "queue", "other")):
         job = {"type": "t"} if queue == "default" else {"type": "t", "queue": queue}
         schedule = {"id": OWN + "new", "cron": "@hourly", "promiseTimeout": 5, "promiseId": OWN + "{{.timestamp}}", "job": job}
@@ -345,7 +345,7 @@ OPERATIONS = [*_of_ids(), *_jobs_without_ids(), *_jobs_in_shared_queues(), *_oth
 
 
 def app_of(store: Store) -> ResonateApp:
-    """The app that is judged: tokens, debug operations on."""
+    """The app under test, with tokens and debug operations."""
     return create_app(
         store,
         server=ServerSettings(debug=True),
@@ -356,7 +356,7 @@ def app_of(store: Store) -> ResonateApp:
 
 
 async def answer(app: ResonateApp, operation: Operation, token: str | None, place: str = "header") -> Answer:
-    """Asks for an operation, its token in the ``Authorization`` header or in ``head.auth``."""
+    """Sends an operation, with its token in the ``Authorization`` header or in ``head.auth``; returns the response."""
     headers = {"Authorization": f"Bearer {token}"} if token is not None and place == "header" else {}
     if operation.envelope is None:
         return await call(app, "GET", operation.target, headers=headers)
@@ -367,7 +367,7 @@ async def answer(app: ResonateApp, operation: Operation, token: str | None, plac
 
 
 class Worlds:
-    """Worlds in which requests are answered. A request that changes nothing leaves its world to the next one, so each finds the same."""
+    """Stores with the same rows for each request. A request that changes nothing leaves its store to the next one."""
 
     def __init__(self) -> None:
         self._open = AsyncExitStack()
@@ -386,11 +386,11 @@ class Worlds:
         self._whole = self._store.snapshot()
 
     async def answer(self, operation: Operation, token: str | None, place: str = "header") -> tuple[Answer, bool]:
-        """The answer to an operation, and whether it changed the world."""
+        """Sends an operation; returns the response, and whether the rows changed."""
         return await self.judge(lambda app: answer(app, operation, token, place))
 
     async def judge(self, ask: Callable[[ResonateApp], Awaitable[Answer]]) -> tuple[Answer, bool]:
-        """Ask an app of the world. Returns its answer, and whether the request changed the world."""
+        """Calls a function with the app; returns the response, and whether the rows changed."""
         given = await ask(self._app)
         changed = self._store.snapshot() != self._whole
         if changed:
@@ -400,7 +400,7 @@ class Worlds:
 
 
 async def cell(operation: Operation, token: str | None, place: str = "header") -> tuple[Answer, bool]:
-    """The answer in a world of its own, and whether that changed."""
+    """Sends an operation to a new store; returns the response, and whether the rows changed."""
     async with Worlds() as worlds:
         return await worlds.answer(operation, token, place)
 

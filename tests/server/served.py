@@ -1,4 +1,4 @@
-"""A real server process for tests, and what it says."""
+"""A real server process for tests, and its log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Served:
         self.url = ""
 
     def started(self) -> Served:
-        """Waits until it answers."""
+        """Waits until the server answers."""
         until = time.monotonic() + _PATIENCE
         while not self.ready():
             assert self.process.poll() is None, self.said()
@@ -66,7 +66,7 @@ class Served:
         return reply.json()["data"]
 
     def ended(self, status: int = 0) -> None:
-        """Waits for its end."""
+        """Waits until the process has ended."""
         assert self.process.wait(_PATIENCE) == status, self.said()
 
     def close(self) -> None:

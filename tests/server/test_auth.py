@@ -1,4 +1,4 @@
-"""Tokens: which hold, and for whom they stand."""
+"""Tokens: which are accepted, and the rights that they give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens that want to be what they are not: nothing but `Unauthorized` comes of them."""
+"""Forged tokens: each raises `Unauthorized`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_token_of_the_longest_length_holds_and_a_longer_one_does_not() -> None
 
 @pytest.mark.parametrize("kind", KEYS)
 def test_a_public_key_is_no_secret(tmp_path: Path, kind: str) -> None:
-    """The confusion of algorithms: the public key, which everybody knows, used as a secret."""
+    """Confusion of algorithms: a signature made with the public key, which is no secret, as the secret of HMAC."""
     private, fitting = KEYS[kind]
     pem = public_pem(private)
     authenticator = with_key(tmp_path, pem)
@@ -113,7 +113,7 @@ def test_another_key_of_the_same_kind_is_unauthorized(tmp_path: Path, kind: str)
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("signature", [b"\x00", b"\x00" * 64, b"\xff" * 96, b"\x00" * 132, b"\x00" * 256, b"0" * 114], ids=shortly)
 def test_a_hollow_signature_is_unauthorized(tmp_path: Path, kind: str, signature: bytes) -> None:
-    """Zeros were once taken as a signature by several ECDSA verifiers."""
+    """Several ECDSA verifiers have accepted a signature of zeros."""
     private, fitting = KEYS[kind]
     token = f"{encoded({'alg': fitting[0]})}.{encoded({'exp': NOW + 1, 'role': 'admin'})}.{encoded(signature)}"
     assert refusal(with_key(tmp_path, public_pem(private)), token) == "the signature does not fit the key"

@@ -1,4 +1,4 @@
-"""Requests of many connections in shared transactions: who is answered what when one of them fails."""
+"""Requests of many connections share transactions: the response of each if one of them fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from resonate_core.server.metrics import Metrics
 
 
 class Runs:
-    """A store that notes what it ran together, and whose n-th transaction fails."""
+    """A store that records which requests it ran together, and whose n-th transaction fails."""
 
     def __init__(self, fails: int | None = None) -> None:
         self.store = Store(clock=ManualClock(1000), debug=True)
@@ -67,8 +67,7 @@ def test_a_debug_operation_has_a_transaction_of_its_own_in_its_place() -> None:
 
 
 @pytest.mark.parametrize("fails", range(4))
-def test_a_failure_is_told_to_those_whose_transaction_it_was(fails: int) -> None:
-    """Nobody else is told that nothing was done."""
+def test_only_the_requests_of_the_transaction_that_failed_get_its_error(fails: int) -> None:
     runs = Runs(fails)
     work = [*creates("a", "b"), envelope("debug.snap"), *creates("c"), envelope("debug.snap")]
     answers = asyncio.run(submit(runs, work))

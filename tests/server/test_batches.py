@@ -1,4 +1,4 @@
-"""Several envelopes in one HTTP request: each is judged and answered on its own."""
+"""Several envelopes in one HTTP request: each has its own permission check and its own response."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_debug_operations_are_refused_unless_they_are_on(store: Store) -> None:
 
 @pytest.mark.parametrize("bearer", [None, "no token", token({}), token({"prefix": OWN}), token({"role": "admin"})])
 def test_tokens_are_judged_for_each(bearer: str | None) -> None:
-    """In the head of an envelope, or in the header for all; the answers are those of single requests."""
+    """The token is in the head of an envelope, or in the header for all; the responses are those of single requests."""
 
     async def main() -> None:
         singles, asked = [], [operation.envelope for operation in OPERATIONS if operation.envelope is not None]

@@ -1,4 +1,4 @@
-"""A task that workers give back again and again is not offered as often as messages go around."""
+"""A task that workers release again and again is offered less and less often."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_is_remembered_is_bounded(time):
 
 
 def test_after_many_releases_it_comes_all_the_same():
-    """Through the app: a worker that releases at once gets every one of its executes, the later ones after a pause."""
+    """A worker that releases at once still gets every execute, the later ones after a delay."""
     asyncio.run(_play())
 
 

@@ -1,4 +1,4 @@
-"""Debug operations of a server that delivers: what is paused is not delivered, and what was reset is forgotten."""
+"""Debug operations of a server that delivers: it delivers nothing while it is paused, and nothing from before a reset."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_what_is_paused_is_delivered_when_it_goes_on(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("place", ["memory", "file"])
 @pytest.mark.parametrize("how", ["reset", "restore"])
 def test_the_numbers_of_messages_never_go_back(tmp_path: Path, place: str, how: str) -> None:
-    """Who delivers goes by them, in this process and in others."""
+    """The deliveries of this process and of others are ordered by these numbers."""
     with Store(tmp_path / "a.db" if place == "file" else None, clock=ManualClock(1000), debug=True) as store:
         for i in range(5):
             store.promises.create(f"p{i}", 10**15, tags={"resonate:target": "poll://any@w"})
@@ -59,7 +59,7 @@ def test_the_numbers_of_messages_never_go_back(tmp_path: Path, place: str, how: 
 
 @pytest.mark.parametrize("confirmed", [True, False])
 def test_messages_after_a_reset_are_delivered_as_those_before(monkeypatch: pytest.MonkeyPatch, confirmed: bool) -> None:
-    """Their numbers are not mixed up with those of messages that are gone."""
+    """Their numbers differ from those of the deleted messages."""
 
     async def main() -> None:
         async with debugged() as on:

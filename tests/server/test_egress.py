@@ -1,4 +1,4 @@
-"""Where the server may be led: URLs that are refused, addresses that are, and every way around that was thought of."""
+"""Which addresses the server may push to: refused URLs, refused addresses, and the known ways to circumvent the check."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_whatever_the_url_nothing_is_called_that_resolves_to_loopback(url: str) 
 
 
 def test_a_name_that_changes_its_answer_is_judged_by_what_is_connected_to() -> None:
-    """DNS rebinding: the name is permitted when it is first looked at, and leads inside when it is called."""
+    """DNS rebinding: the name has a permitted address when it is checked, and an internal one when it is connected to."""
     answers = iter([["127.0.0.1"], ["127.0.0.2"], ["127.0.0.1"]])
     asked: list[str] = []
 

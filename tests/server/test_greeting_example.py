@@ -1,4 +1,4 @@
-"""examples/greeting_worker.py: an SDK program that is given a URL runs on `resonate-core serve`, as the README shows."""
+"""examples/greeting_worker.py: an SDK program with the URL of `resonate-core serve` runs as the README shows."""
 
 from __future__ import annotations
 

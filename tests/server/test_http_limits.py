@@ -1,4 +1,4 @@
-"""How much one request may hold: lists, tags, ids, nesting."""
+"""The limits of one request: lists, tags, ids, nesting."""
 
 from __future__ import annotations
 

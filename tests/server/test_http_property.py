@@ -36,7 +36,7 @@ SETTINGS = settings(
 
 
 class JudgeOverHttp(Judge):
-    """The store is behind the app."""
+    """The judge of tests/property, with the store behind the app."""
 
     def new_store(self, clock: Any) -> HttpStore:
         made = open_in_process(clock=clock, check=True, **self.options)
@@ -83,7 +83,7 @@ anything = st.one_of(envelopes(), envelopes(), envelopes(), broken(), junk, st.b
 @SETTINGS
 @given(st.sampled_from(["compatible", "strict"]), st.lists(anything, min_size=1, max_size=20))
 def test_one_by_one_the_app_answers_what_the_store_does(open_store: Any, rules: str, work: list[Any]) -> None:
-    """The same reply, word for word, and the same state."""
+    """The replies are equal byte by byte, and so are the rows."""
     behind = open_store(clock=ManualClock(0), rules=rules, check=True)
     beside = Store(clock=ManualClock(0), rules=rules, check=True)
     try:
@@ -97,7 +97,7 @@ def test_one_by_one_the_app_answers_what_the_store_does(open_store: Any, rules: 
 
 
 async def at_once(store: Store, texts: list[bytes], cuts: list[int]) -> list[Answer]:
-    """All of them under way together; the bodies come in two parts."""
+    """Sends all requests at the same time; the bodies come in two parts."""
     app = app_of(store)
     async with app.lifespan():
         bodies = [[text[: cut % (len(text) + 1)], text[cut % (len(text) + 1) :]] for text, cut in zip(texts, cuts, strict=True)]
@@ -126,7 +126,7 @@ def test_all_at_once_each_is_answered_and_nothing_breaks(work: list[tuple[Any, i
 @SETTINGS
 @given(st.lists(envelopes(), min_size=2, max_size=40))
 def test_what_came_at_once_was_done_in_the_order_in_which_it_came(work: list[Any]) -> None:
-    """In one process the app is first come, first served: the same as one by one."""
+    """Within one process the app runs requests in the order of their arrival, so the result is that of requests one by one."""
     texts = [text_of(sent) for sent in work]
     with Store(clock=ManualClock(0), debug=True) as store, Store(clock=ManualClock(0), debug=True) as beside:
         answers = asyncio.run(at_once(store, texts, [0] * len(texts)))

@@ -1,4 +1,4 @@
-"""HTTP as it comes over a wire: pieces, pipelines, old versions, floods, and clients that go away."""
+"""HTTP over a plain socket: requests in pieces, pipelines, old versions, floods, and clients that disconnect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def connection(server: Live) -> Iterator[Connection]:
 
 
 def healthy(server: Live) -> None:
-    """Whatever happened on one connection, others are served."""
+    """Whatever happens on one connection, others are served."""
     with connected(server.port) as other:
         other.send(post(envelope()))
         assert other.answer().status == 404
@@ -127,7 +127,7 @@ def test_a_chunked_body_over_the_limit(connection: Connection) -> None:
 
 
 def test_a_body_over_the_limit_that_is_announced(connection: Connection) -> None:
-    """The answer comes before the body, and the connection ends: what follows would not be read."""
+    """The response comes before the body, and the connection ends: the server would not read what follows."""
     connection.send(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 100001\r\n\r\n{")
     answer = connection.answer()
     assert answer.status == 413 and answer.headers["content-type"] == "application/json"
@@ -136,7 +136,7 @@ def test_a_body_over_the_limit_that_is_announced(connection: Connection) -> None
 
 @pytest.mark.parametrize("body", [b"", b"{", b'{"kind":"promise.get","head":'])
 def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
-    """408, and the connection ends; others are served meanwhile."""
+    """The response is 408, and the connection ends; others are served meanwhile."""
     monkeypatch.setattr(app_module, "_BODY_TIMEOUT", 0.2)
     with Store(clock=ManualClock(1000)) as store, serving(store) as live, connected(live.port) as slow:
         slow.send(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 500\r\n\r\n" + body)
@@ -214,7 +214,7 @@ def test_what_is_no_http_ends_its_connection_and_changes_nothing(server: Live, c
 
 @pytest.mark.parametrize("count", [100, 20_000])
 def test_a_flood_of_headers_disturbs_nobody(server: Live, connection: Connection, count: int) -> None:
-    """Whether it is answered or cut off."""
+    """The request is answered or cut off; others are served."""
     try:
         connection.send(b"POST / HTTP/1.1\r\nHost: here\r\n" + b"".join(b"X-%d: %s\r\n" % (i, b"y" * 100) for i in range(count)))
         connection.send(b"Content-Length: 2\r\n\r\n{}")
@@ -234,7 +234,7 @@ def test_a_request_line_without_end_disturbs_nobody(connection: Connection) -> N
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_client_that_goes_away_in_the_middle_has_asked_everything_or_nothing(server: Live, seed: int) -> None:
-    """Cut anywhere, with an end or a reset: a promise is there whole, or not at all."""
+    """The request is cut at any byte, by a close or a reset: the promise is stored as a whole, or not at all."""
     print(f"seed {seed}")
     chance = random.Random(seed)
     store = of_store(server)

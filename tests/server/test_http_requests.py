@@ -1,4 +1,4 @@
-"""Requests that are too large, malformed, at the wrong place or by the wrong method; limits; CORS."""
+"""Requests that are too large or malformed, or have a wrong path or method; limits; CORS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from server.asking import FAR, ask, envelope, refused
 
 
 def padded(size: int) -> bytes:
-    """A valid request of so many bytes."""
+    """Returns a valid request of this many bytes."""
     text = json.dumps({**envelope(), "more": ""}).encode()
     return text[:-2] + b"x" * (size - len(text)) + text[-2:]
 
@@ -47,7 +47,7 @@ def test_a_body_that_does_not_end_is_not_read_to_its_end() -> None:
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("length", ["-1", "+5", "abc", "5, 5", "1e3", "", " 5", "²", "٣", "9" * 400, "9" * 5000])
 def test_a_content_length_that_is_none_is_not_what_is_gone_by(length: str, parts: int) -> None:
-    """The server in front refuses or corrects it; whatever comes through does no harm."""
+    """A server in front normally refuses or corrects such a header; the app gives the right response all the same."""
     scope = scope_of("POST", "/")
     scope["headers"] = [(b"content-length", length.encode("latin-1", "replace"))]
     body = json.dumps(envelope()).encode()
@@ -190,7 +190,7 @@ def test_a_huge_integer_of_many_digits() -> None:
     ],
 )
 def test_a_member_that_stands_twice_means_one_thing_to_all(text: bytes) -> None:
-    """Whoever judges a request and whoever runs it read the same of two: a prefix cannot be slipped past."""
+    """The check of permissions and the engine read the same one of two equal members, so neither can hide an id from the check."""
     import jwt
 
     from resonate_core.asgi import AuthSettings
@@ -273,7 +273,7 @@ def test_a_closed_store_is_alive_and_not_ready() -> None:
 
 
 def test_requests_beyond_the_limit_are_told_to_come_again(tmp_path: Path) -> None:
-    """While another process holds the file. Those that were taken are done when it lets go."""
+    """Another process holds the file meanwhile; the accepted requests run when it releases the file."""
 
     async def main() -> None:
         with Store(tmp_path / "a.db", clock=ManualClock(1000), busy_timeout=60_000) as store:

@@ -1,4 +1,4 @@
-"""Job streams: what they announce, to whom, and how they end."""
+"""Job streams: which queues they announce, to which workers, and how they end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Reader(Connection):
             assert self.chunk() == b":\n\n"
 
     def queues(self) -> list[str]:
-        """Those of the next event."""
+        """Returns the queues of the next event."""
         event = b":\n\n"
         while event == b":\n\n":
             event = self.chunk()
@@ -48,7 +48,7 @@ class Reader(Connection):
         return found
 
     def hears_of(self, queue: str) -> set[str]:
-        """Read events until one names this queue; return the queues of all of them. A queue that still has jobs may be named again."""
+        """Reads events until one names this queue; returns the queues of all of them. A queue that still has jobs may be named again."""
         heard: set[str] = set()
         while queue not in heard:
             heard.update(self.queues())
@@ -73,7 +73,7 @@ def until(what: Callable[[], object]) -> None:
 
 @pytest.fixture
 def live_store(back_end: BackEnd) -> Iterator[rc.Store]:
-    """An empty store on the clock of the system, in each storage."""
+    """An empty store on the system clock, in each storage."""
     with back_end.open() as opened:
         yield opened
 
@@ -145,7 +145,7 @@ def test_a_slot_of_a_limited_queue(live_store: rc.Store) -> None:
 
 
 def test_a_commit_of_another_store(home: Home) -> None:
-    """On a file as well as in a database."""
+    """A stream announces it on a file as well as on a database."""
     place = home.new_place()
     with home.open(place) as served, home.open(place) as other, serving(served) as live, reading(live.port, "default") as reader:
         (job,) = other.jobs.enqueue_many("t", [1])
@@ -161,7 +161,7 @@ def test_a_commit_of_another_store(home: Home) -> None:
 
 
 def test_one_worker_for_each_job() -> None:
-    """The others sleep if it claims the job, and are woken in portions if nobody does."""
+    """If the woken worker claims the job, the others are not woken; if it does not, they are woken in portions."""
     queue: WatchedQueue[str] = WatchedQueue()
     queue.streams.update(dict.fromkeys("abcdefgh"))
 
@@ -184,7 +184,7 @@ def test_one_worker_for_each_job() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_nobody_is_forgotten(seed: int) -> None:
-    """While a job is left, each worker is woken in the end."""
+    """While a job is left, every worker is woken in the end."""
     dice = random.Random(seed)
     queue: WatchedQueue[int] = WatchedQueue()
     queue.streams.update(dict.fromkeys(range(dice.randint(1, 50))))

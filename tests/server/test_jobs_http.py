@@ -1,4 +1,4 @@
-"""Jobs over HTTP: what one request may hold, what is counted, and many workers at one queue."""
+"""Jobs over HTTP: the limits of one request, the metrics, and many workers on one queue."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_every_kind_is_counted_under_its_name() -> None:
 
 @pytest.mark.parametrize("count", [1, 7])
 def test_many_workers_at_one_queue(count: int) -> None:
-    """Their claims come at once and share transactions: every job goes to one of them, and ends once."""
+    """Their claims arrive together and share transactions: each job is claimed by one worker, and ends once."""
     total = 300
 
     async def ask_one(app: Any, kind: str, data: Any) -> Any:

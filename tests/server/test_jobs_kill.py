@@ -1,4 +1,4 @@
-"""kill -9 of the server under workers that come over HTTP: a job whose enqueue was answered runs, and what was completed stays so."""
+"""kill -9 of the server under workers over HTTP: a job whose enqueue was answered runs, and a completed job stays completed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLICY = {"kind": "fixed", "intervals": [0]}
 
 
 class Peer:
-    """Asks; None where the answer did not come: the server may have done it or not."""
+    """Sends a request; returns None if no response came, so that the server may have run it or not."""
 
     def __init__(self, port: int) -> None:
         self._client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30)
@@ -41,7 +41,7 @@ class Peer:
 
 
 async def produce(peer: Peer, name: str, stop: asyncio.Event, answered: list[str]) -> None:
-    """Enqueues one job after the other, each again until there is an answer: the same job is the same job."""
+    """Enqueues one job after the other, and repeats each request until it is answered; the id makes it the same job."""
     number = 0
     while not stop.is_set():
         job = {"id": f"{name}.{number}", "queue": "q", "type": "t", "maxRetries": 1000, "retryPolicy": POLICY}
@@ -54,7 +54,7 @@ async def produce(peer: Peer, name: str, stop: asyncio.Event, answered: list[str
 
 
 async def work(peer: Peer, name: str, done: asyncio.Event, completed: Counter[str]) -> None:
-    """Claims, starts and completes; what was taken from it meanwhile is refused, and left alone."""
+    """Claims, starts and completes jobs; if a job was taken from it meanwhile, its request is refused, and it drops the job."""
     claim = {"queues": ["q"], "count": 2, "worker": name, "lease": LEASE}
     while not done.is_set():
         seen = await peer.ask("job.claim", claim)

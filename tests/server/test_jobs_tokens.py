@@ -1,4 +1,4 @@
-"""What a token with a prefix sees and does of jobs and queues that it shares with others."""
+"""Jobs and queues that two tenants share: what a token with a prefix reads and changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESTRICTED = token({"prefix": OWN, "queues": SHARED})
 
 
 def ask(store: Store, kind: str, data: Any, bearer: str = RESTRICTED, status: int = 200) -> Any:
-    """The answer's data; nothing of others may stand in it."""
+    """Returns the data of the response, which must not contain anything of the other tenant."""
 
     async def asked() -> Any:
         app = app_of(store)
@@ -37,7 +37,7 @@ def states(store: Store, half: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("count", [1, 2, 100])
 def test_a_claim_gets_own_jobs_alone(count: int) -> None:
-    """Others' stand before, between and after; they stay where they are."""
+    """Other tenants' jobs are before, between and after them, and stay pending."""
     with world() as store:
         for n, id in enumerate(("a", OTHER + "urgent", OWN + "z", "tenant1", "tenant10", "z")):
             store.jobs.enqueue("t", id=id, queue="shared", priority=1 + n)
@@ -53,7 +53,7 @@ def test_a_claim_gets_own_jobs_alone(count: int) -> None:
 
 
 def gather(store: Store, *ids: str) -> None:
-    """A batch of jobs, in a queue of its own."""
+    """Enqueues a batch of jobs into a queue of its own."""
     store.queues.set("batches", groups={"size": len(ids)})
     for id in ids:
         store.jobs.enqueue("t", id=id, queue="batches", group="g")
@@ -61,7 +61,7 @@ def gather(store: Store, *ids: str) -> None:
 
 @pytest.mark.parametrize("count", [1, 3, 100])
 def test_a_batch_is_claimed_without_others_jobs(count: int) -> None:
-    """Others' stand before, between and after; they wait for a claim of theirs, and come together then."""
+    """The other tenants' jobs stay pending, and are claimed together by a claim of theirs."""
     with world() as store:
         gather(store, OWN + "b", OTHER + "b", "tenant10.b", OWN + "a", OTHER + "a", "a", "tenant1")
         store.queues.set("batches", rate={"limit": 1, "per": 1000})
@@ -75,7 +75,7 @@ def test_a_batch_is_claimed_without_others_jobs(count: int) -> None:
 
 
 def test_a_group_may_be_shared() -> None:
-    """It is as a queue: who may enqueue may join, and sees of the others nothing but that it was ready."""
+    """A token that may enqueue may join the group; of the other tenant's jobs it learns only that the group became ready."""
     with world() as store:
         store.queues.set("batches", groups={"size": 2})
         store.jobs.enqueue("t", id=OTHER + "a", queue="batches", group="g")
@@ -87,7 +87,7 @@ def test_a_group_may_be_shared() -> None:
 
 
 def test_next_at_is_about_own_jobs() -> None:
-    """That others' jobs wait for a token is no reason to come again."""
+    """If only another tenant's jobs wait for tokens of the rate, the reply has no nextAt."""
     with world() as store:
         store.queues.set("shared", rate={"limit": 1, "per": 1000})
         claim = {"queues": ["shared"], "count": 9, "worker": "me", "lease": 5000}
@@ -133,7 +133,7 @@ def test_a_filter_finds_own_jobs_alone(kind: str, data: Any, changed: dict[str, 
 
 
 def test_queues_that_are_listed_are_ones_own() -> None:
-    """A queue of others, or of all, tells how much of what kind others do."""
+    """The statistics of another tenant's queue, or of a shared one, would show what others do."""
     with world() as store:
         assert [queue["name"] for queue in ask(store, "queue.list", {})["queues"]] == [OWN + "queue"]
         assert [queue["name"] for queue in ask(store, "job.stats", {})["queues"]] == [OWN + "queue"]
@@ -147,7 +147,7 @@ def ask_free(store: Store, kind: str, data: Any) -> Any:
 
 @pytest.mark.parametrize(("prefix", "status"), [("job:", 200), ("job", 200), ("", 200), ("job:0", 403), ("shop.", 403)])
 def test_who_may_leave_the_id_out(prefix: str, status: int) -> None:
-    """Whose prefix all ids begin with that are generated."""
+    """A token whose prefix begins all generated ids."""
     with world() as store:
         bearer = token({"prefix": prefix})
         ask(store, "job.enqueue", {"type": "t"}, bearer, status)
@@ -169,7 +169,7 @@ def test_a_request_that_names_one_of_others_does_nothing_at_all() -> None:
 
 
 def test_a_schedule_enqueues_ones_own() -> None:
-    """Its jobs have ids of the prefix, and claims of others step over them."""
+    """Its jobs have ids with the prefix, and claims of others skip them."""
     with world() as store:
         job = {"type": "t", "queue": "batches", "uniqueKey": OWN + "key"}
         data = {"id": OWN + "hourly", "cron": "@hourly", "promiseId": OWN + "{{.timestamp}}", "promiseTimeout": 10**9, "job": job}

@@ -1,4 +1,4 @@
-"""Two servers on one store: each message is delivered by one of them, and by the other one if the first does not."""
+"""Two servers on one store: one of them delivers a message, and if it does not, the other one does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @contextlib.contextmanager
 def received(answerer: Answerer | None = None) -> Iterator[Receiver]:
-    """A receiver in a thread of its own."""
+    """A receiver that runs in a thread."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -103,7 +103,7 @@ def test_a_lease_is_renewed_while_its_message_is_under_way(place: str) -> None:
 
 
 def test_a_stream_that_ends_gives_its_messages_to_one_of_another_server(place: str) -> None:
-    """At once: the lease is given up."""
+    """The lease is released at once."""
     long = {**tables(lease=600_000), "streams": {"acknowledge_after": 30}}
     with rc.Store(place) as one, rc.Store(place) as other, serving(one, **long) as here, serving(other, **long) as there:
         first = http.client.HTTPConnection("127.0.0.1", here.port, timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""What the server writes to standard error."""
+"""The log of the server on standard error."""
 
 from __future__ import annotations
 

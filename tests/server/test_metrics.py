@@ -1,4 +1,4 @@
-"""/metrics: what is counted agrees with what was done, and no client makes a label of its own."""
+"""/metrics: the counts agree with the requests, and no client can create a label."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def envelope(kind: Any, data: Any = None, **head: Any) -> bytes:
 
 
 async def samples(app: ResonateApp, headers: dict[str, str] | None = None) -> dict[str, float]:
-    """Every sample, by its name and labels as they are written."""
+    """Returns every sample, by its name and labels as written."""
     answer = await call(app, "GET", "/metrics", headers=headers)
     assert answer.status == 200 and answer.headers["content-type"].startswith("application/openmetrics-text")
     families = list(text_string_to_metric_families(answer.body.decode()))
@@ -91,7 +91,7 @@ def test_requests_are_counted_by_kind_and_status() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_client_makes_a_label(seed: int) -> None:
-    """Whatever it sends: kinds, versions, ids, groups, paths, methods, tokens."""
+    """Neither kinds, versions, ids, groups, paths, methods nor tokens become labels."""
     print(f"seed {seed}")
     chance = random.Random(seed)
 

@@ -1,4 +1,4 @@
-"""The examples that mount the server into somebody's app: each on a real server, with a request, a message and its own page."""
+"""The examples that mount the server into an app: each on a real server, with a request, a message and the app's own page."""
 
 from __future__ import annotations
 

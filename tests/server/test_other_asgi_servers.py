@@ -1,4 +1,4 @@
-"""The page about the server has a command for each of some ASGI servers: each serves the app, and ends on SIGTERM."""
+"""docs/server.md has a command for each of some ASGI servers: each serves the app, and ends on SIGTERM."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_nothing_is_lost_while_nobody_is_there(play: Play) -> None:
 
 
 def test_the_parked_of_many_addresses_are_found_again(play: Play) -> None:
-    """More than a server remembers one by one."""
+    """The messages are for more addresses than a server stores one by one."""
 
     async def main() -> None:
         async with scene(streams=StreamSettings(buffer=5000)) as on:
@@ -206,7 +206,7 @@ def _resolved(i: int) -> Any:
 
 
 def test_the_parked_of_many_groups_are_found_again(play: Play) -> None:
-    """More groups than the server remembers: what waits for one of them is found all the same."""
+    """The messages are for more groups than the server stores; those for one of them are still found."""
 
     async def main() -> None:
         async with scene() as on:
@@ -260,7 +260,7 @@ def test_an_execute_that_nobody_acquired_comes_again_and_is_taken_out_each_time(
 
 
 def test_a_prefix_gets_messages_about_its_own_ids_alone(play: Play) -> None:
-    """Whatever they are addressed to; the others' wait for somebody who may have them."""
+    """Messages about other ids wait for a stream that may receive them, whatever their address is."""
 
     def bearer(**claims: Any) -> dict[str, str]:
         return {"Authorization": f"Bearer {token(claims)}"}
@@ -304,7 +304,7 @@ def test_streams_beyond_the_limit_are_sent_away(play: Play) -> None:
 
 
 def test_a_hundred_streams_that_come_and_go_lose_and_double_nothing(play: Play) -> None:
-    """Every unblock arrives; one that was confirmed arrives once."""
+    """Every unblock arrives, and a confirmed one arrives once."""
 
     async def main() -> None:
         async with scene() as on:

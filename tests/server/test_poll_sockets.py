@@ -1,4 +1,4 @@
-"""Poll streams over real connections: their bytes, readers that vanish or fall silent, restarts, a thousand at once."""
+"""Poll streams over real connections: their bytes, readers that disconnect or stop reading, restarts, a thousand streams."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Reader(Connection):
             assert self.chunk() == b":\n\n"
 
     def message(self) -> dict[str, Any]:
-        """The message of the next event."""
+        """Reads the message of the next event."""
         event = b""
         while event in (b"", b":\n\n"):
             event = self.chunk()
@@ -41,17 +41,17 @@ class Reader(Connection):
         return message
 
     def id(self) -> str:
-        """What the next message is about."""
+        """Reads the id of the next message."""
         data = self.message()["data"]
         id: str = data["task" if "task" in data else "promise"]["id"]
         return id
 
     def ids(self, count: int) -> list[str]:
-        """What so many messages are about."""
+        """Reads the ids of this many messages."""
         return [self.id() for _ in range(count)]
 
     def rest(self) -> list[str]:
-        """What comes until the stream ends by itself."""
+        """Reads until the server ends the stream."""
         found = []
         for event in iter(self.chunk, b""):
             if event != b":\n\n":
@@ -61,7 +61,7 @@ class Reader(Connection):
 
 @contextlib.contextmanager
 def reading(port: int, target: str = "workers/w1", receive_buffer: int | None = None) -> Iterator[Reader]:
-    """A stream for as long as the block runs."""
+    """A stream that is open while the block runs."""
     reader = Reader(port, target, receive_buffer)
     try:
         yield reader
@@ -97,7 +97,7 @@ def store() -> Iterator[Store]:
 
 
 def test_the_bytes_of_a_stream(store: Store) -> None:
-    """LF alone, ASCII, one event a chunk, headers at once."""
+    """Lines end with LF alone, text is ASCII, each event is one chunk, and the headers come at once."""
     with serving(store, server={"url": "http://here:8001"}) as live, connected(live.port) as connection:
         connection.send(b"GET /poll/workers/w1 HTTP/1.1\r\nHost: here\r\n\r\n")
         status, headers = connection.head()
@@ -132,7 +132,7 @@ def test_head_of_a_stream_opens_none(store: Store, method: str) -> None:
 
 
 def test_a_stream_is_recycled_and_its_connection_goes_on(store: Store) -> None:
-    """The body ends as a chunked body does, so that the client sees an end and no failure."""
+    """The body ends like any chunked body, so a client sees its end and no error."""
     with serving(store, streams={"lifetime": 0.3, **SOON}) as live, reading(live.port) as reader:
         unblock(store, "a")
         assert reader.rest() == ["a"]
@@ -148,7 +148,7 @@ def test_keepalive_comments_come(store: Store) -> None:
 
 
 def test_nothing_is_lost_in_the_gaps_between_recycled_streams(store: Store) -> None:
-    """As a client that reconnects sees it, while messages come all the time."""
+    """A client reconnects again and again while messages are created."""
     expected = [f"u{i:03}" for i in range(300)]
     with serving(store, streams={"lifetime": 0.1, **SOON}) as live:
         seen: list[str] = []
@@ -189,7 +189,7 @@ def test_an_unblock_leaves_the_store_once_it_was_acknowledged(store: Store) -> N
 
 @pytest.mark.parametrize("size", [100, 60_000])
 def test_a_reader_that_does_not_read_stops_nobody_and_loses_nothing(store: Store, size: int) -> None:
-    """Its connection fills up, then its stream; the rest waits in the store until it reads."""
+    """Its connection fills up, then its stream; the other messages wait in the store until it reads."""
     count = 400
     with (
         serving(store, streams={"buffer": 10, "lifetime": 600, **SOON}) as live,
@@ -250,7 +250,7 @@ def test_streams_beyond_the_limit(store: Store) -> None:
 
 
 def test_a_thousand_streams(store: Store) -> None:
-    """Each gets its own, and the thousand tasks for anybody go round."""
+    """Each stream gets its own message, and a thousand tasks for any worker of the group are spread over them."""
 
     async def one(port: int, i: int, all_done: asyncio.Event) -> list[str]:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -290,7 +290,7 @@ def test_a_thousand_streams(store: Store) -> None:
 
 
 def test_streams_and_requests_share_a_server(store: Store) -> None:
-    """A task is made, delivered, acquired and fulfilled, and the listener told, all over connections."""
+    """A task is created, delivered, acquired and fulfilled, and the listener notified, all over connections."""
 
     def ask(connection: Connection, kind: str, data: Any) -> Any:
         from server.raw_http import post

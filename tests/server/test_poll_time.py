@@ -1,4 +1,4 @@
-"""Poll streams over time: comments, lifetimes, grace, acknowledgement, and readers that vanish or do not read."""
+"""Poll streams over time: comments, lifetimes, grace, acknowledgement, and readers that disconnect or do not read."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_an_unblock_is_taken_out_once_its_stream_was_open_a_moment_later(play: P
 
 
 def test_each_event_has_its_own_moment(play: Play) -> None:
-    """One that was written just before another was confirmed is not confirmed with it."""
+    """An event that was written just before another one was confirmed is not confirmed with it."""
 
     async def main() -> None:
         async with scene(streams=StreamSettings(acknowledge_after=0.25)) as on:
@@ -194,7 +194,7 @@ def test_a_vanished_reader_s_unconfirmed_messages_go_to_the_next_stream(play: Pl
 def test_a_message_that_is_being_taken_while_its_stream_ends_goes_to_the_next(
     play: Play, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    """A place in a stream is reserved, the message is taken out of the store in a thread, and meanwhile the stream ends."""
+    """A place in a stream is reserved and a thread takes the message out of the store; then the stream ends."""
 
     async def main() -> None:
         taken, may_go_on = threading.Event(), threading.Event()
@@ -271,7 +271,7 @@ def test_a_reader_that_does_not_read_stops_nobody_and_loses_nothing(play: Play) 
 
 
 def test_a_reader_that_never_reads_loses_its_messages_to_its_next_stream(play: Play) -> None:
-    """A peer that fell silent without a word: its connection stands for hours, its stream does not."""
+    """A peer that stops answering without closing: its connection stays open for hours, its stream does not."""
 
     async def main() -> None:
         async with scene(streams=StreamSettings(lifetime=240, buffer=10)) as on:
@@ -306,7 +306,7 @@ def test_streams_end_when_the_server_is_about_to_stop_and_what_waits_is_written(
 
 
 def test_a_store_that_is_busy_when_a_stream_opens_delivers_to_it_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Something is due that cannot be written: what the turn was to do beside that is not forgotten."""
+    """A step that is due cannot be written; the other work of that tick is done later."""
     monkeypatch.setattr(driver, "_PAUSE", 0.01)
 
     async def main() -> None:
@@ -329,7 +329,7 @@ def test_a_store_that_is_busy_when_a_stream_opens_delivers_to_it_later(tmp_path:
 
 
 class _ReadsSlowly:
-    """A store from which a page of older messages arrives only after the test has let it."""
+    """A store whose reads of older messages wait until the test releases them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -43,7 +43,7 @@ def started(program: Path, url: str, *words: str) -> Iterator[subprocess.Popen[s
 
 
 def finished(process: subprocess.Popen[str]) -> dict[str, int]:
-    """Waits for a program, prints what it says and returns the numbers in it."""
+    """Waits for a program, prints its output and returns the numbers in it."""
     out, err = process.communicate(timeout=300)
     print(out)
     assert process.returncode == 0, out + err

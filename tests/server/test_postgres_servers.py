@@ -1,4 +1,4 @@
-"""Two servers on one database: what one of them stores, the other delivers, answers and runs."""
+"""Two servers on one database: one of them delivers, answers and runs what the other one stored."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_worker_is_at_one_server_and_the_client_at_the_other(postgres_url: s
 
 
 def test_a_failure_does_not_say_that_nothing_was_done() -> None:
-    """The connection may have been lost after the commit."""
+    """The connection may have been lost after the commit, so the error says that the request may have run."""
     with postgres_server.running() as database, rc.Store(database.url(schema="app")) as store, serving(store) as server:
         database.stop("immediate")
         answer = send(server.port, "promise.create", id="a", timeoutAt=FAR, param={}, tags={})

@@ -1,4 +1,4 @@
-"""Push delivery, to servers that answer well, badly, late and not at all."""
+"""Push delivery to servers that answer with success, with errors, late and never."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_a_server_that_says_nothing_runs_into_the_time_limit() -> None:
 
 
 def test_a_server_that_dribbles_runs_into_the_time_limit() -> None:
-    """Each byte comes in time: only a limit for the whole ends this."""
+    """Each byte comes in time: only a limit for the whole response ends it."""
 
     async def dribbles(request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n")

@@ -1,4 +1,4 @@
-"""The connections of push delivery: kept, bounded, checked by TLS, closed at the end."""
+"""The connections of push delivery: reused, limited in number, checked by TLS, closed at the end."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_failures_keep_connections_too() -> None:
 
 
 def test_a_kept_connection_that_died_costs_no_message() -> None:
-    """The server gives up a connection just when the next message is on its way."""
+    """The receiver closes a connection just when the next message is sent on it."""
 
     async def test() -> None:
         async with receiving() as receiver:
@@ -106,7 +106,7 @@ def test_a_new_connection_that_dies_is_a_failure() -> None:
 
 
 class Gate:
-    """Lets requests through only when so many are there at once, and counts them."""
+    """Holds requests until this many are there at once, and counts them."""
 
     def __init__(self, many: int) -> None:
         self.many = many
@@ -211,7 +211,7 @@ def test_a_cancelled_delivery_closes_its_connection() -> None:
 
 
 def made_certificate(folder: Path, name: str) -> ssl.SSLContext:
-    """A server's context, for a name, signed by itself; the certificate is left in ``ca.pem``."""
+    """Returns a server's TLS context with a self-signed certificate for a name, and writes the certificate to ``ca.pem``."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     since = datetime.datetime(2020, 1, 1)

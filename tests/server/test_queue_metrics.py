@@ -1,4 +1,4 @@
-"""The metrics of queues, and what a store holds: in /metrics, and over OpenTelemetry."""
+"""The metrics of queues and of the rows of a store: in /metrics, and over OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from server.test_metrics import samples
 
 
 def scraped(store: Store, **server: Any) -> dict[str, float]:
-    """The samples of an app that served the store while `work` ran before: counters begin with the app."""
+    """Returns the samples of a new app that serves the store; its counters begin at 0."""
     return asyncio.run(_scraped(store, lambda: None, server))
 
 
@@ -87,7 +87,7 @@ def test_queues_beyond_the_limit_are_added_up(clock: ManualClock) -> None:
 
 
 def test_a_queue_keeps_its_series(clock: ManualClock) -> None:
-    """Another queue becomes deeper; a series that ended and began again would look like a restart."""
+    """Another queue becomes longer; a series that ended and began again would look like a restart."""
 
     async def main() -> tuple[dict[str, float], dict[str, float]]:
         with Store(clock=clock) as store:

@@ -1,4 +1,4 @@
-"""Tokens on operations: 401, 403 or done; a refusal tells nothing and changes nothing."""
+"""Tokens on operations: 401, 403 or the result; a refusal shows nothing and changes nothing."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def _ask(store: Store, kind: str, data: Any, bearer: str = RESTRICTED, ver
 @pytest.mark.parametrize("noun", ["promise", "task", "schedule"])
 @pytest.mark.parametrize("limit", [1, 2, 100])
 def test_a_search_finds_own_ids_alone_page_by_page(noun: str, limit: int) -> None:
-    """Where others' ids stand before, between and after; the cursor of the last page is not there."""
+    """Others' ids are before, between and after them; the last page has no cursor."""
     with world() as store:
         for id in ("a", "tenant1", "tenant10", "tenant1/x", "z", OWN + "zz"):
             store.promises.create(id, FAR, tags={"resonate:target": "poll://any@g"})
@@ -93,7 +93,7 @@ def test_a_search_finds_own_ids_alone_page_by_page(noun: str, limit: int) -> Non
 
 
 def _all(store: Store, noun: str) -> Any:
-    """As an administrator."""
+    """Sends a request as an administrator."""
     return store.apply(envelope(f"{noun}.search", {"limit": 1000}))["data"][f"{noun}s"]
 
 

@@ -1,4 +1,4 @@
-"""``resonate-core serve``: real processes that are stopped by every signal that stops them."""
+"""``resonate-core serve`` as real processes, stopped by each signal that stops them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def messages(stream: httpx.Response) -> Iterator[dict[str, Any]]:
 
 
 def until_open(server: Served, count: int) -> None:
-    """Waits until so many poll streams are open."""
+    """Waits until this many poll streams are open."""
     until = time.monotonic() + _PATIENCE
     while f"resonate_poll_streams {count}.0" not in server.client.get(f"{server.url}/metrics").text:
         assert time.monotonic() < until
@@ -99,7 +99,7 @@ def test_a_request_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
 
 
 def until_in_hand(server: Served) -> None:
-    """What was sent on another connection before is with the app: this one came later and was answered."""
+    """Waits until the app has what was sent before on another connection: these requests came later and were answered."""
     for _ in range(3):
         server.ask("promise.search")
 

@@ -1,4 +1,4 @@
-"""A server that stops under load: what was answered is in the file, and nothing is there that is half done."""
+"""A server that stops under load: every answered change is in the file, and no request is half done."""
 
 from __future__ import annotations
 

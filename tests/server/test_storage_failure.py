@@ -1,4 +1,4 @@
-"""A store that fails under a server: everybody is answered, nothing is half done, and the server goes on."""
+"""A store that fails under a server: every request is answered, nothing is half done, and the server continues."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def refused(answer: Answer, status: int, kind: str, corr: str) -> str:
 
 
 def test_a_file_that_another_process_holds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """429 for writes, and nothing was done; reads go on; afterwards all goes on."""
+    """A write is answered with 429 and did nothing; reads continue; afterwards writes do, too."""
 
     async def main() -> None:
         path = tmp_path / "a.db"

@@ -1,4 +1,4 @@
-"""serve with a certificate: the protocol and the streams over https."""
+"""serve with a certificate: the protocol and its streams over https."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAR = 4_000_000_000_000
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that signs itself, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.timezone.utc)

@@ -1,4 +1,4 @@
-"""OpenTelemetry: one span a request, with the kind and the status, a child of the caller's trace."""
+"""OpenTelemetry: one span for each request, with kind and status, as a child of the caller's trace."""
 
 from __future__ import annotations
 

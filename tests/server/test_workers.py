@@ -1,4 +1,4 @@
-"""Several processes that serve one file: all of them answer, messages find their streams, one that dies is replaced."""
+"""Several processes that serve one file: all of them answer, messages reach their streams, a process that dies is replaced."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_one_that_dies_is_replaced(workers):
 
 
 class Hook(http.server.ThreadingHTTPServer):
-    """Counts what is posted to it."""
+    """Counts the requests that are posted to it."""
 
     def __init__(self) -> None:
         self.got: list[str] = []

@@ -1,4 +1,4 @@
-"""Keys, tokens and authenticators of the tests of tokens."""
+"""Keys, tokens and authenticators for the tests of tokens."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def encoded(part: Any) -> str:
 
 
 def by_hand(header: Any, payload: Any, secret: bytes = SECRET.encode()) -> str:
-    """A token signed with HS256 whatever its header and payload are."""
+    """Returns a token signed with HS256, whatever its header and payload are."""
     signing = f"{encoded(header)}.{encoded(payload)}"
     return f"{signing}.{encoded(hmac.new(secret, signing.encode(), hashlib.sha256).digest())}"
 
@@ -92,5 +92,5 @@ def refusal(authenticator: Authenticator, token: str | None) -> str:
 
 
 def shortly(value: Any) -> str:
-    """The name of a case, where the value itself would be pages."""
+    """Returns the name of a case whose value would be pages long."""
     return ascii(value)[:24]

@@ -36,7 +36,7 @@ def rare(choices: Choices) -> None:
 
 
 def charged_twice(choices: Choices) -> None:
-    """Two workers, one crashes after it has charged."""
+    """Two workers, one of which crashes after it has charged."""
     charge(choices, with_key=False)
 
 
@@ -69,7 +69,7 @@ def charge(choices: Choices, *, with_key: bool) -> None:
 
 
 def digest(run: int) -> str:
-    """Returns a digest of what a run draws and tells."""
+    """Returns a digest of the choices and the story of a run."""
     choices = Choices.from_seed(3, run, telling=True)
     try:
         charged_twice(choices)

@@ -1,4 +1,4 @@
-"""A system that uses all that a simulation has, and the digest of its traces. Run as a program: ``simulated_shop.py FIRST LAST``."""
+"""A system that uses every part of a simulation, and the digest of its traces. Run as a program: ``simulated_shop.py FIRST LAST``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The assertions on stores: they pass on the right state only, and their messages show what is near and what differs."""
+"""The assertions on stores: they pass on the right state only, and their messages show similar ids and the differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from resonate_core.testing import (
 
 
 def lines_of(call: Callable[[], object]) -> list[str]:
-    """The lines of the message of a failed assertion."""
+    """Returns the lines of the message of a failed assertion."""
     with pytest.raises(AssertionError) as raised:
         call()
     return str(raised.value).splitlines()

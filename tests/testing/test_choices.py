@@ -19,7 +19,7 @@ def draw(choices: Choices) -> list[object]:
 
 
 def test_a_seed_is_the_same_everywhere():
-    """The values stand here, so that another Python or platform that draws others fails."""
+    """The values are written here, so the test fails on a Python or platform that draws others."""
     assert draw(Choices.from_seed(1)) == draw(Choices.from_seed(1))
     assert [Choices.from_seed(5, run).integer(0, 255) for run in range(8)] == EXPECTED_SMALL
     assert [Choices.from_seed(5, run).integer(0, 10**9) for run in range(8)] == EXPECTED_LARGE

@@ -33,7 +33,7 @@ MODULES = [
 
 @pytest.fixture
 def no_deadline() -> Iterator[None]:
-    """Hypothesis fails no example because the machine is busy."""
+    """Removes the deadline, so that Hypothesis fails no example because the machine is busy."""
     settings.register_profile("no deadline", deadline=None, database=None)
     before = settings.get_current_profile_name()
     settings.load_profile("no deadline")

@@ -1,4 +1,4 @@
-"""Executors: the result is that of one thread."""
+"""Executors: the result is the same as that of one thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def found(scenario, **options) -> tuple[object, ...]:
 
 
 class LastFirst(Executor):
-    """Runs what is submitted when its result is asked for, after everything that was submitted later."""
+    """Runs a call when its result is asked for, after all calls that were submitted later."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Future[object], Callable[[], object]]] = []

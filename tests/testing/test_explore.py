@@ -101,7 +101,7 @@ def test_it_stops_after_a_time():
 
 
 def test_a_failure_of_another_kind_is_not_mixed_in():
-    """The simplest run fails too, in another line: shrinking must not slip to it."""
+    """The simplest run fails in another line: shrinking must not change to that failure."""
 
     def scenario(choices: Choices) -> None:
         size = choices.integer(0, 1000, "size")

@@ -1,4 +1,4 @@
-"""The pytest plugin, in runs of pytest of its own."""
+"""The pytest plugin, in pytest runs of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pytest plugin is declared, and a run that does not use it pays nothing."""
+"""The pytest plugin is declared, and does no work in a run that does not use it."""
 
 from __future__ import annotations
 

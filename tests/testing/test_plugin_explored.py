@@ -1,4 +1,4 @@
-"""Explored tests of the pytest plugin, in runs of pytest of its own."""
+"""Explored tests of the pytest plugin, in pytest runs of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of generator functions: who continues, what a crash does, and when time moves."""
+"""Programs of generator functions: which one continues, what a crash does, and when time moves."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_time_moves_to_what_is_due_in_the_store_when_all_are_idle():
 
 
 def test_an_idle_program_wakes_when_another_one_did_something():
-    """Also if that one was idle itself, and is idle again at once."""
+    """This holds also if the other one was idle before, and is idle again at once."""
     store, done = new_store(), []
 
     def first(name: str):

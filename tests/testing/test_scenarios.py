@@ -91,7 +91,7 @@ def test_summaries():
 
 
 def recorded(use) -> list[str]:
-    """The story of what is done with a store."""
+    """Returns the story of a run in which `use` uses a store."""
     lines: list[str] = []
     store = rc.Store(clock=rc.ManualClock(start=0))
     with store.record(StoryWriter(lines.append)):  # type: ignore[arg-type]
@@ -133,7 +133,7 @@ def test_the_story_of_promises_and_schedules():
 
 
 def test_every_step_of_the_engine_has_a_sentence():
-    """The names of the steps are those of cpp/src/engine/replay: a new one gets its words."""
+    """The names of the steps are those of cpp/src/engine/replay: a new one needs a sentence."""
     source = next(path for path in (Path(__file__).parents[2] / "cpp" / "src").rglob("*.cpp") if "kSteps[]" in path.read_text())
     text = source.read_text()
     names = text[text.index("kSteps[]") :].partition("{")[2].partition("}")[0]

@@ -1,4 +1,4 @@
-"""The shrinker alone, on problems whose shortest answer is known."""
+"""The shrinker by itself, on problems whose shortest answer is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a simulation lets go wrong between a process and the store."""
+"""The faults that a simulation makes between a process and the store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def simplest(scenario: Any) -> Run:
 
 
 def outcome_of(sync: bool, **faults: Any) -> tuple[str, int]:
-    """What a process gets for one request that cannot be repeated, and how many promises there are then."""
+    """Returns what a process gets for one request that cannot be repeated, and the number of promises then."""
 
     async def program(store: Any) -> str:
         try:

@@ -1,4 +1,4 @@
-"""What is not deterministic is replaced in a simulation, or refused with its line; and outside of it nothing has changed."""
+"""A simulation replaces what is not deterministic, or refuses it and names its line; outside of a simulation nothing has changed."""
 
 from __future__ import annotations
 

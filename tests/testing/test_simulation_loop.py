@@ -1,4 +1,4 @@
-"""The event loop of a simulation: what runs next is drawn, time jumps, and asyncio keeps its promises."""
+"""The event loop of a simulation: the next callback is drawn, time jumps, and the rules of asyncio hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from resonate_core.testing.simulation import NotSimulated, Run, Stuck, run_scena
 
 
 def simplest(scenario: Any, **options: Any) -> Run:
-    """A run in which every choice is the simplest: nothing goes wrong, and the oldest callback is the next."""
+    """A run in which every choice is the simplest one: there are no faults, and the oldest callback is the next."""
     return run_scenario(scenario, Choices.from_tape([]), **options)
 
 

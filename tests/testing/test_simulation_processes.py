@@ -1,4 +1,4 @@
-"""Processes of a simulation: workers, programs and coroutines that run unchanged, crash without a trace of `finally`, and come back."""
+"""Processes of a simulation: workers, programs and coroutines run unchanged, crash without running `finally`, and restart."""
 
 from __future__ import annotations
 

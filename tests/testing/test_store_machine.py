@@ -1,4 +1,4 @@
-"""`StoreMachine`: holds on our stores, finds planted bugs, names broken invariants, and can be cut to size."""
+"""`StoreMachine`: it passes on our stores, finds planted bugs, names violated invariants, and can be reduced to fewer rules."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(machine: type[StoreMachine], chosen: settings = SEARCH, number: int = 1)
 
 
 def test_every_storage_is_sound(back_end: BackEnd) -> None:
-    """The random calls of the machine break no invariant in any storage. The seed is that of the session, which its summary prints."""
+    """The random calls of the machine violate no invariant in any storage. The seed is that of the session, which its summary prints."""
 
     class Here(StoreMachine):
         def make_store(self) -> Any:
@@ -47,7 +47,7 @@ def test_every_storage_is_sound(back_end: BackEnd) -> None:
 
 
 def test_the_machine_does_much() -> None:
-    """In a few examples, promises are settled, tasks are woken, and jobs are retried."""
+    """A few examples settle promises, wake tasks and retry jobs."""
     reached: set[str] = set()
 
     class Watched(StoreMachine):

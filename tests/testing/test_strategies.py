@@ -1,4 +1,4 @@
-"""The Hypothesis strategies: they draw what a store accepts, near what is due, in both dialects, and programs that do much."""
+"""The Hypothesis strategies: they draw values that a store accepts, instants near due steps, both dialects, and programs of many calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens: what is encoded is decoded, and what is not a whole token is refused."""
+"""Tokens: decoding returns what was encoded, and an incomplete token is refused."""
 
 from __future__ import annotations
 

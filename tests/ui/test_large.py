@@ -1,4 +1,4 @@
-"""A store that is too large to be read as a whole: what its views, previews and reasons still tell."""
+"""A store that is too large to be read as a whole: the parts of its views, previews and reasons that still work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INDEXED = ("scheduled", "claimed", "retry", "archived")
 
 @pytest.fixture
 def large(store: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A store of the scene, which counts as large."""
+    """A store of the scene, treated as large."""
     scene(store)
     monkeypatch.setattr(sizes, "SMALL", 0)
     return store
@@ -39,7 +39,7 @@ def test_nothing_reads_the_whole_state(large: Any, monkeypatch: pytest.MonkeyPat
 
 
 def test_no_view_searches_jobs_by_what_has_no_index(large: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`job.search` by such a state or by a group examines every job: 0.8 s for a million of them."""
+    """`job.search` by such a state or by a group examines every job, which takes 0.8 s for a million of them."""
     searched: list[dict[str, Any]] = []
     send = StoreAccess.ask_all
 
@@ -122,7 +122,7 @@ def test_a_dashboard_makes_the_indexes_of_its_lists(tmp_path: Any) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("number", [1_000_000])
 def test_answer_times(number: int, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Prints the answer times of the indexed views at a million jobs; a time is no assertion."""
+    """Prints the response times of the indexed views at a million jobs; a time is not asserted."""
     with rc.Store(tmp_path / "large.db", durability="normal") as store:
         for start in range(0, number, 10_000):
             payloads = [{"to": f"user{n}@example.org", "n": n} for n in range(start, start + 10_000)]

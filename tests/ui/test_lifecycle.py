@@ -1,4 +1,4 @@
-"""The dashboard knows the states of the engine, and in which of them a request applies."""
+"""The dashboard has the states of the engine, and the states in which each request applies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODULE = Path(resonate_core.__file__).parent / "ui" / "modules" / "format.js"
 
 
 def exported() -> dict[str, Any]:
-    """The constants of the module that are written as JSON."""
+    """Returns the constants of the module that are written as JSON."""
     found = re.findall(r"^export const ([A-Z_]+) = (.*?);$", MODULE.read_text(), re.MULTILINE | re.DOTALL)
     return {name: json.loads(text) for name, text in found}
 

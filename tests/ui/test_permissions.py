@@ -1,4 +1,4 @@
-"""Roles, foreign pages, redaction and the audit: what must not be possible, tried with every view and every action."""
+"""Roles, pages of other origins, redaction and the audit, tried with every view and every action."""
 
 from __future__ import annotations
 

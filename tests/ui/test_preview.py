@@ -1,4 +1,4 @@
-"""Try it first: what a preview shows is what then happens, and it changes nothing."""
+"""Previews: a preview shows the same changes as the request makes later, and changes nothing itself."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_a_preview_shows_what_then_happens(filled: Any, kind: str, data: dict[st
 
 
 def _counts(found: rc.Diff) -> set[str]:
-    """Changes of the counts of queues, which a preview leaves out."""
+    """Returns the changes of the counts of queues, which a preview leaves out."""
     only = ("counts", "days", "current", "hour", "hours")
     return {change.text for change in found if change.kind == "queue" and all(one.name in only for one in change.fields)}
 
 
 def test_what_follows(store: Any) -> None:
-    """A retry is brought forward: the step at its old instant does not happen any more, and the awaiter is still waiting."""
+    """A retry is made earlier: the step at its old instant does not run, and the awaiter still waits."""
     store.jobs.enqueue("send", id="j", max_retries=3, retry_policy={"kind": "fixed", "intervals": [5000]})
     (job,) = store.jobs.claim("default", worker="ann", lease=60_000, start=1)
     store.jobs.fail("j", job.version, "Down", "x")
@@ -89,7 +89,7 @@ def test_a_horizon_is_bounded(filled: Any) -> None:
 
 @pytest.fixture
 def recorded() -> tuple[str, list[dict[str, Any]]]:
-    """A recording, and the snapshots of the store after each request."""
+    """A recording, and the snapshots of the store after each of its requests."""
     trace, snapshots = io.StringIO(), []
     store = rc.Store(clock=rc.ManualClock(0))
     with store.record(trace):

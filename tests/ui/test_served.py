@@ -1,4 +1,4 @@
-"""The dashboard where it is served: in the server with its tokens, in other apps under a prefix, alone, and in front of a server."""
+"""The ways to serve the dashboard: in the server with its tokens, in other apps under a prefix, alone, and before a server."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def in_fastapi(ui: Any) -> Any:
 
 
 def in_django(ui: Any) -> Any:
-    """As in an asgi.py: Django has no mounts, so the app is told its prefix."""
+    """As in an asgi.py: Django has no mounts, so the app gets its prefix as an argument."""
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
         if ui.matches(scope):

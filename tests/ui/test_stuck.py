@@ -1,4 +1,4 @@
-"""Why is this stuck: a table of situations, each made as users make it, on every storage."""
+"""The reasons why something is stuck: a table of situations, each made as users make it, on every storage."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def paused_queue(store: Any) -> None:
 
 
 def nothing(store: Any) -> None:
-    """There is no x."""
+    """An id that does not exist."""
 
 
 #: Situation; what the sentence says; when something happens next, after START; whether a person must act; advised actions.
@@ -285,7 +285,7 @@ def test_situations(
 
 @pytest.mark.parametrize("make", [row[0] for row in SITUATIONS if row[2] is not None], ids=lambda make: make.__name__)
 def test_what_is_foretold_happens(make: Callable[[Any], None]) -> None:
-    """At the foretold instant, and not before, something changes about this id."""
+    """At the predicted instant, and not before, something changes about this id."""
     store = rc.Store(clock=rc.ManualClock(START))
     make(store)
     seen = rc.why(store, "x")

@@ -1,4 +1,4 @@
-"""Every view, on every storage: its shape, its pages, and that nothing in it is markup."""
+"""Every view, on every storage: its shape, its pages, and that it contains no markup."""
 
 from __future__ import annotations
 

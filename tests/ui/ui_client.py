@@ -93,11 +93,11 @@ class Client:
         self.app, self.base, self.headers = app, base, headers or {}
 
     def request(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> httpx.Response:
-        """Send one request."""
+        """Sends one request."""
         return self.requests([(method, path, body, headers or {})])[0]
 
     def requests(self, requests: list[tuple[str, str, Any, dict[str, str]]]) -> list[httpx.Response]:
-        """Send several requests one after the other, on one event loop."""
+        """Sends several requests one after the other, on one event loop."""
 
         async def main() -> list[httpx.Response]:
             answers = []
@@ -112,33 +112,33 @@ class Client:
         return asyncio.run(main())
 
     def every_view(self) -> list[tuple[str, httpx.Response]]:
-        """Ask for every view of VIEWS."""
+        """Requests every view of VIEWS."""
         paths = [f"api/{view}" + (f"?{urlencode(query)}" if query else "") for view, query in VIEWS]
         answers = self.requests([("GET", path, None, {}) for path in paths])
         return [(view, answer) for (view, _), answer in zip(VIEWS, answers, strict=True)]
 
     def every_action(self, **more: Any) -> list[tuple[str, httpx.Response]]:
-        """Send every action of ACTIONS."""
+        """Sends every action of ACTIONS."""
         bodies = [{"kind": kind, "data": data, **more} for kind, data in ACTIONS]
         answers = self.requests([("POST", "api/do", body, PAGE) for body in bodies])
         return [(kind, answer) for (kind, _), answer in zip(ACTIONS, answers, strict=True)]
 
     def get(self, view: str, **query: Any) -> httpx.Response:
-        """Ask for a view."""
+        """Requests a view."""
         return self.request("GET", f"api/{view}" + (f"?{urlencode(query, doseq=True)}" if query else ""))
 
     def see(self, view: str, **query: Any) -> Any:
-        """Return the JSON of a view that must be answered."""
+        """Returns the JSON of a view, which must have status 200."""
         answer = self.get(view, **query)
         assert answer.status_code == 200, (view, query, answer.text)
         return answer.json()
 
     def do(self, kind: str, data: dict[str, Any], **more: Any) -> httpx.Response:
-        """Send an action."""
+        """Sends an action."""
         return self.request("POST", "api/do", {"kind": kind, "data": data, **more}, PAGE)
 
     def post(self, path: str, body: Any, content_type: str = "application/json") -> httpx.Response:
-        """Send another POST of the page."""
+        """Sends another POST of the page."""
         return self.request("POST", f"api/{path}", body, {**PAGE, "content-type": content_type})
 
 

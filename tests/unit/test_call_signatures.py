@@ -1,4 +1,4 @@
-"""The typed calls of a store, of `Store.aio` and of a client have one signature."""
+"""The typed calls of a store, of `store.aio` and of a client have the same signatures."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Signature = list[tuple[str, str, str]]
 
 
 def of_the_core() -> dict[tuple[str, str], Signature]:
-    """Name, kind and default of every parameter of the typed calls, from the stub."""
+    """Returns name, kind and default of every parameter of the typed calls, from the stub."""
     found = {}
     for noun in ast.parse(STUB.read_text()).body:
         if not isinstance(noun, ast.ClassDef) or noun.name not in SENT:

@@ -1,4 +1,4 @@
-"""What an event loop may ask of a store whose file is locked: the answer does not wait for a call that waits for the lock."""
+"""Calls that an event loop may make while a store's file is locked: they do not wait behind a call that waits for the lock."""
 
 from __future__ import annotations
 

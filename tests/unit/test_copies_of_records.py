@@ -1,4 +1,4 @@
-"""Results are known by their content: they are equal, hashed, pickled and copied by it, and they print it."""
+"""Results are compared by content: so are equality, hashes, pickles and copies, and their reprs show it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TARGET = "poll://any@workers"
 
 
 def results(start: int = 0) -> dict[str, Any]:
-    """One of each class that is known by its content."""
+    """One result of each class that is compared by content."""
     clock = rc.ManualClock(start)
     store = rc.Store(clock=clock)
     made: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""`rc.diff`: what differs between two states."""
+"""`rc.diff`: the differences between two states."""
 
 from __future__ import annotations
 

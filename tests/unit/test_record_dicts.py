@@ -1,4 +1,4 @@
-"""Records from what they show: `from_dict` is the inverse of `to_dict`, and reads the replies of a server."""
+"""Records from dicts: `from_dict` is the inverse of `to_dict`, and reads the replies of a server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEEDS = range(25)
 
 
 def shown(record: Any) -> dict[str, Any]:
-    """All attributes of a record."""
+    """Returns all attributes of a record."""
     names = [name for name in dir(record) if not name.startswith("_")]
     return {name: getattr(record, name) for name in names if not callable(getattr(record, name))}
 

@@ -1,4 +1,4 @@
-"""Types that help: the class of a store's clock, and the names of states. The last test holds this file against mypy."""
+"""The types of a store's clock and of the names of states. The last test runs mypy on this file."""
 
 from __future__ import annotations
 

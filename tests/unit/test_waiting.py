@@ -25,13 +25,13 @@ SOON = 10**5
 
 @pytest.fixture
 def live(make_store: Callable[..., rc.Store]) -> rc.Store:
-    """A store with the time of the system, or of its database."""
+    """A store on the system's clock, or on that of its database."""
     return make_store(clock=None)
 
 
 @contextmanager
 def soon(action: Callable[[], Any]) -> Iterator[None]:
-    """Do something in another thread once the block waits."""
+    """Runs a function in another thread once the block waits."""
     timer = threading.Timer(0.1, action)
     timer.start()
     try:

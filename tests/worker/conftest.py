@@ -1,4 +1,4 @@
-"""Stores for workers: one whose time is moved by hand, and live ones."""
+"""Stores for workers: one on a manual clock, and live ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def clock() -> rc.ManualClock:
 
 @pytest.fixture
 def store(clock: rc.ManualClock) -> Iterator[rc.Store]:
-    """In memory, on a manual clock, every invariant looked at after every step."""
+    """A store in memory, on a manual clock, that checks every invariant after every step."""
     with rc.Store(clock=clock, check=True) as opened:
         yield opened
 
@@ -34,7 +34,7 @@ def worker(store: rc.Store) -> Worker:
 
 @pytest.fixture(params=["memory", "sqlite"])
 def live_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[rc.Store]:
-    """On the system's clock."""
+    """A store on the system's clock."""
     path = None if request.param == "memory" else tmp_path / "jobs.db"
     with rc.Store(path, durability="normal") as opened:
         yield opened
@@ -42,7 +42,7 @@ def live_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[rc.St
 
 @pytest.fixture
 def make_worker(live_store: rc.Store) -> Callable[..., Worker]:
-    """A worker of the live store that looks for jobs often."""
+    """Makes a worker of the live store that polls often."""
 
     def make(**options: Any) -> Worker:
         return Worker(live_store, **{"poll_interval": 50, **options})

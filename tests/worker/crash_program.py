@@ -1,4 +1,4 @@
-"""A worker in a process of its own: `crash_program.py <file> <folder>` writes what it began and what it ended into the folder."""
+"""A worker in a process of its own: `crash_program.py <file> <folder>` writes to the folder which attempts it began and ended."""
 
 from __future__ import annotations
 

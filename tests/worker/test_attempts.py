@@ -1,4 +1,4 @@
-"""Attempts of a running worker: leases, timeouts, and jobs that are not wanted any more."""
+"""Attempts of a running worker: leases, timeouts, and jobs that were cancelled or lost."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_heartbeats_keep_what_takes_longer_than_its_lease(make_worker, live_stor
 
 
 def test_a_job_that_was_lost_comes_back_to_the_same_worker(make_worker, live_store):
-    """Its heartbeat was late: the body of the old attempt is called off, and that of the new one counts."""
+    """Its heartbeat was late: the body of the old attempt is cancelled, and the result of the new one counts."""
     worker = make_worker(lease=50, heartbeat=3_600_000)
     go_on = threading.Event()
 
@@ -196,7 +196,7 @@ def test_a_deadline_ends_an_attempt(make_worker, live_store, asynchronous):
 
 
 def test_what_is_over_before_its_thread_has_it_does_not_run(make_worker, live_store):
-    """One step claims start jobs that wait for a thread then; a timeout and a cancellation may come first."""
+    """A claim starts jobs that then wait for a thread; a timeout or a cancellation may come before the thread is free."""
     worker = make_worker(concurrency=1, batch=5, lifecycle="asynq", heartbeat=10)
     began, go_on = threading.Event(), threading.Event()
     ran: list[str] = []
@@ -233,7 +233,7 @@ def test_what_is_over_before_its_thread_has_it_does_not_run(make_worker, live_st
 
 
 def test_what_is_called_off_before_its_first_step_frees_its_slot(worker, store):
-    """The heartbeat may hear of a cancellation in the very turn of the loop in which the job gets its slot."""
+    """The heartbeat may report a cancellation in the same turn of the event loop in which the job gets its slot."""
     ran: list[str] = []
 
     @worker.task("t")

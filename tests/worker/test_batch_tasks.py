@@ -1,4 +1,4 @@
-"""How handlers of batches are registered: what their parameters say they want, and the options of their jobs."""
+"""How handlers of batches are registered: what their parameters receive, and the options of their jobs."""
 
 from __future__ import annotations
 

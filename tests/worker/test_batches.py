@@ -1,4 +1,4 @@
-"""Handlers of batches in the drain mode: what they get, what they may say, and what becomes of each job."""
+"""Handlers of batches in the drain mode: their arguments, their results, and how each job ends."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def worker(store: rc.Store) -> Worker:
 
 
 def handler(worker: Worker, asynchronous: bool, body: Callable[[list[Any], BatchContext], Any], **options: Any) -> BatchTask:
-    """A handler of either kind with this body."""
+    """Returns a handler of either kind with this body."""
     if asynchronous:
 
         @worker.batch_task("t", **options)
@@ -348,7 +348,7 @@ def test_jobs_of_a_batch_whose_handler_gets_one_each(worker: Worker, store: rc.S
 
 
 def test_one_worker_has_handlers_of_both_kinds(worker: Worker, store: rc.Store):
-    """Jobs of a batch go one by one to a handler of jobs, also where the same worker has a handler of batches for another type."""
+    """A batch goes job by job to a handler of jobs, even if the worker has a handler of batches for another type."""
     batches: list[list[int]] = []
     single: list[int] = []
     together = worker.batch_task("together", group="g")(lambda payloads: batches.append(payloads)).enqueue_many(range(3))
@@ -381,7 +381,7 @@ def test_a_limit_gives_back_the_batches_that_were_claimed_ahead(store: rc.Store,
 
 
 def test_some_of_a_batch_are_claimed_in_one_step(worker: Worker, store: rc.Store):
-    """Each job has its own lifecycle: those that the claim has started wait for the others' start."""
+    """Each job has its own lifecycle: the jobs that the claim has started wait until the others are started."""
     calls = []
     task = worker.batch_task("t", group="g", retention="kept")(calls.append)
     jobs = [task.enqueue(n, lifecycle=lifecycle) for n, lifecycle in enumerate(["horsies", "asynq", "horsies"])]

@@ -1,4 +1,4 @@
-"""Batches of random jobs on simulated time: every call is a batch, and every job ends as its script says, in as many attempts."""
+"""Batches of random jobs on simulated time: every call is a batch, and every job ends as its script says, after as many attempts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT_LAST = ("ok", "ok", "ok", "skip", "none")
 
 
 def end_of(what: str) -> Any:
-    """What a handler says of a job."""
+    """Returns the outcome that a handler gives for a job."""
     ends = {"error": ValueError("no"), "retry": Retry(after=SECOND), "snooze": Snooze(2 * SECOND), "skip": Skip("no"), "none": None}
     return ends.get(what, what)
 

@@ -1,4 +1,4 @@
-"""Handlers of batches in a worker that runs: slots, jobs that are not wanted any more, and stops."""
+"""Handlers of batches in a running worker: slots, jobs that were cancelled or lost, and stops."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_single_jobs_and_batches_share_the_slots(make_worker, live_store):
 
 
 def test_the_end_of_the_grace_wakes_it(make_worker, live_store):
-    """Nobody polls here within the hour."""
+    """The worker polls once an hour, so only a wake-up can start it."""
     live_store.queues.set("default", groups={"size": 100, "grace": 20})
     worker = make_worker(poll_interval=3_600_000)
     calls: list[list[int]] = []
@@ -200,7 +200,7 @@ def test_a_timeout_ends_the_attempts_of_all(make_worker, live_store, asynchronou
 
 @BOTH
 def test_a_timeout_of_one_job_leaves_the_others(make_worker, live_store, asynchronous):
-    """What is over is told at once; the slot is the body's."""
+    """The store gets the timeout at once; the slot stays used until the body ends."""
     worker = make_worker(concurrency=1)
     go_on = threading.Event()
 
@@ -375,7 +375,7 @@ def test_a_call_that_fails_is_made_again(live_store, call):
 
 
 def test_a_job_that_was_lost_comes_back_to_the_same_worker(make_worker, live_store):
-    """Its heartbeat was late: the old body goes on with nobody who wants it, and holds its slot."""
+    """Its heartbeat was late: the old body continues without a use for its result, and keeps its slot."""
     live_store.queues.set("default", groups={"size": 2})
     worker = make_worker(lease=50, heartbeat=3_600_000)
     go_on = threading.Event()

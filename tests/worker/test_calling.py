@@ -1,4 +1,4 @@
-"""What a handler is called with."""
+"""The arguments of a handler."""
 
 from __future__ import annotations
 
@@ -305,7 +305,7 @@ UNFIT = [
 
 @pytest.mark.parametrize("handler, payload, said", UNFIT)
 def test_a_payload_that_does_not_fit_fails_its_job_for_good(worker: Worker, store: rc.Store, handler, payload, said):
-    """As it does if another producer has enqueued it."""
+    """This is how it fails if another producer has enqueued it."""
     worker.task("t")(handler)
     job = store.jobs.enqueue("t", payload)
     (run,) = worker.run_until_idle(advance=True)
@@ -371,7 +371,7 @@ def test_a_call_that_the_function_would_refuse_is_refused(worker: Worker, store:
 
 
 def test_annotations_that_cannot_be_looked_up(worker: Worker, caplog: pytest.LogCaptureFixture):
-    """A name that only a type checker imports; the context is found all the same."""
+    """A name that only a type checker imports; the handler still gets its context."""
 
     def body(payload: OnlyThere, job: JobContext):  # noqa: F821
         return job.id, payload

@@ -1,4 +1,4 @@
-"""A claim starts as many jobs as there are free slots: a start of their own is for those that were claimed ahead."""
+"""A claim starts as many jobs as there are free slots; only jobs that were claimed ahead need a start request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIFECYCLES = pytest.mark.parametrize("lifecycle", [None, "asynq", "horsies"])
 
 
 class Watched(StoreClient):
-    """A client that keeps what was asked of it."""
+    """A client that records the requests made with it."""
 
     def __init__(self, store: rc.Store) -> None:
         super().__init__(store)
@@ -198,7 +198,7 @@ def test_a_start_that_fails_is_made_again_for_the_whole_batch(live_store: rc.Sto
 
 
 def test_a_stop_gives_back_a_batch_of_which_some_were_started(live_store: rc.Store):
-    """The claim started its first job, and the store could not be asked for the others before the stop."""
+    """The claim started the first job, and the others could not be started before the stop."""
     worker, client = shaky(live_store, rc.errors.StoreBusy("locked"), {"concurrency": 1}, start_many=10**9)
     live_store.queues.set("default", groups={"size": 3})
     jobs = worker.batch_task("t", group="g")(lambda payloads: None).enqueue_many(range(3))

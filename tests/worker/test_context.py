@@ -1,4 +1,4 @@
-"""The attempt as its body sees it, and the token that says whether it is still wanted."""
+"""The context of an attempt, and the token that tells its body to stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every public name of the worker says what it is, and its examples run."""
+"""Every public name of the worker has a docstring, and its examples run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drain mode: no thread, no sleep, and time that is moved."""
+"""The drain mode: no threads, no sleeps, and time that the worker moves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from resonate_core.worker import JobContext, Worker, current_job
 
 @pytest.fixture(autouse=True)
 def _no_sleep(monkeypatch: pytest.MonkeyPatch):
-    """Whoever sleeps or makes a thread fails."""
+    """Makes every sleep and every new thread fail."""
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("the drain mode waits for nothing")
@@ -54,7 +54,7 @@ def test_advance_runs_everything_at_its_instant(worker: Worker, store: rc.Store,
 
 
 def test_advance_ends_where_the_jobs_do(worker: Worker, store: rc.Store, clock: rc.ManualClock):
-    """A schedule goes on for ever; a promise's timer is nobody's here."""
+    """A schedule would make occurrences for ever, and the timer of a promise is not the worker's."""
     store.schedules.create("hourly", "@hourly", promise_timeout=1000)
     store.promises.create("far", timeout=10**12, tags={"resonate:timer": "true"})
     worker.task("t")(lambda: 1).enqueue(process_in=7_200_000)

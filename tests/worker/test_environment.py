@@ -1,4 +1,4 @@
-"""A worker takes threads, wake-ups, time and its name from its environment and its loop: a simulator runs it without any of the machine's."""
+"""A worker gets threads, wake-ups, time and its name from its environment and its loop, so that a simulator can replace them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from resonate_core.worker.environment import Environment
 
 
 class JumpingSelector(selectors.SelectSelector):
-    """Passes the time of its loop instead of waiting."""
+    """Advances the time of its loop instead of waiting."""
 
     now = 0.0
 
@@ -82,7 +82,7 @@ class NoWakeup:
 
 
 def simulated(seed: int) -> tuple[list[tuple[float, str, int]], str]:
-    """What ran when, and the digest of the store in the end."""
+    """Returns which job ran when, and the digest of the store at the end."""
     loop = SimulatedLoop()
     environment = Environment(
         name=lambda: "simulated-1",

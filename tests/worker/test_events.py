@@ -1,4 +1,4 @@
-"""Events of jobs: which there are, what they say, and that their listeners stop nothing."""
+"""Events of jobs: their kinds and contents, and that a failing listener stops nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRAM = Path(__file__).parent / "event_program.py"
 
 @pytest.fixture
 def seen(worker: Worker) -> list[JobEvent]:
-    """All events of the worker."""
+    """Collects all events of the worker."""
     return listen(worker)
 
 
@@ -86,7 +86,7 @@ def test_what_is_no_failure_is_not_told(worker: Worker, seen: list[JobEvent]):
 
 
 def test_what_middleware_never_sees(worker: Worker, store: rc.Store, clock: rc.ManualClock, seen: list[JobEvent]):
-    """Each is ended by the store or before the handler is called."""
+    """Each of these jobs ends in the store, or before its handler is called."""
     worker.task("t")(lambda to, subject: None)
     store.jobs.enqueue("unknown", id="unknown", max_retries=0)
     store.jobs.enqueue("t", {"to": "ada"}, id="unfit")
@@ -149,7 +149,7 @@ def test_jobs_of_other_queues_are_not_told(worker: Worker, store: rc.Store, seen
 
 
 def test_a_step_that_runs_late_is_told(store: rc.Store, clock: rc.ManualClock, worker: Worker, seen: list[JobEvent]):
-    """It expires as of an instant before the last look."""
+    """The job expires as of an instant before the last poll."""
     store.jobs.enqueue("t", id="j", good_for=100, process_in=10)
     store.jobs.enqueue("t", id="other")
     store.jobs.cancel("other")

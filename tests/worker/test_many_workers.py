@@ -1,4 +1,4 @@
-"""Several workers on one store, bodies that end in every way, stops at any time: each job completes once, and nothing is lost."""
+"""Several workers on one store, bodies with every outcome, stops at any time: each job completes once, and none is lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AT_ONCE = {"kind": "fixed", "intervals": [0]}
 
 
 def workers_of(store: rc.Store, seed: int) -> list[Worker]:
-    """Three workers with the same handlers; what a body does is told by its job's id and attempt."""
+    """Returns three workers with the same handlers. The id and the attempt of a job decide what its body does."""
     made = []
 
     def step(job: JobContext) -> float:

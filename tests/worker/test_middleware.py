@@ -1,4 +1,4 @@
-"""What runs around handlers."""
+"""Middleware: functions that run around handlers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a body ends, and what becomes of its job."""
+"""The outcomes of a body, and how each ends its job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Periodic jobs: each occurrence once, in the time zone of its people."""
+"""Periodic jobs: each occurrence once, in the time zone of the schedule."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_several_workers_make_each_occurrence_once(store: rc.Store, clock: rc.Ma
 
 
 def test_a_night_that_is_twice_as_long(store: rc.Store, clock: rc.ManualClock):
-    """Berlin, October 25th 2026: 02:30 is there twice, 03:00 an hour later in UTC than the day before."""
+    """Berlin, 25 October 2026: 02:30 exists twice, and 03:00 is an hour later in UTC than the day before."""
     clock.advance_to(ms(2026, 10, 24))
     worker = Worker(store)
     worker.periodic("0 3 * * *", worker.task("t")(lambda: 1), tz="Europe/Berlin")
@@ -95,7 +95,7 @@ def test_cron_above_a_task(worker: Worker):
 
 
 def test_an_occurrence_that_was_done_is_not_done_again_by_a_late_clock(store: rc.Store, clock: rc.ManualClock):
-    """Its row is there for a while, whatever the lifecycle says."""
+    """The row of the occurrence is kept for a while, whatever the lifecycle says."""
     worker = Worker(store, lifecycle="asynq")
     worker.periodic("@hourly", worker.task("t")(lambda: 1))
     worker.run_until_idle(until=HOUR)

@@ -1,4 +1,4 @@
-"""Workers in processes of their own: signals, and death."""
+"""Workers as processes: signals, and kills."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_signal_lets_it_finish(store: rc.Store, start, tmp_path: Path, number)
 
 
 def test_a_second_signal_puts_back_what_runs(store: rc.Store, start, tmp_path: Path):
-    """And the process ends, though a thread of it does not."""
+    """The process ends, although one of its threads does not."""
     job = enqueue(store, 1, 3600)
     process = start()
     until(lambda: (tmp_path / "began-1-1").exists())

@@ -1,4 +1,4 @@
-"""What running jobs report of their work, and when the worker sends it."""
+"""Reports of progress by running jobs, and when the worker sends them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that runs: in threads and in a loop, on the system's clock."""
+"""A running worker: in threads and in an event loop, on the system's clock."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_concurrency_is_a_limit(make_worker, asynchronous, batch, lifecycle):
 
 
 def test_what_comes_while_it_sleeps_wakes_it(make_worker):
-    """Nobody polls here within the hour."""
+    """The worker polls once an hour, so only a wake-up can start it."""
     worker = make_worker(poll_interval=3_600_000)
     task = worker.task("t")(lambda n: n)
     with worker:
@@ -232,7 +232,7 @@ def test_a_rate_of_the_queue_is_waited_for(make_worker, live_store):
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_jobs_of_both_lifecycles_in_one_batch(make_worker, asynchronous):
-    """Those that the claim starts wait for a slot as well, and leave none to those that were only claimed."""
+    """The jobs that the claim starts need slots too, and leave none to those that it only claimed."""
     worker = make_worker(concurrency=2, batch=6)
 
     if asynchronous:
@@ -254,7 +254,7 @@ def test_jobs_of_both_lifecycles_in_one_batch(make_worker, asynchronous):
 
 
 def test_more_than_one_request_holds(make_worker):
-    """Claims, starts and ends go in parts."""
+    """Claims, starts and ends are split into several requests."""
     worker = make_worker(concurrency=1500, batch=1500)
 
     @worker.task("t")

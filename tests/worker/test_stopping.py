@@ -1,4 +1,4 @@
-"""A stop: what runs may end, what does not is put back, and nothing is lost."""
+"""A stop: jobs that end within the grace complete, the others are put back, and none is lost."""
 
 from __future__ import annotations
 

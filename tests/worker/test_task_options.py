@@ -19,7 +19,7 @@ def members(a, b):
 def test_a_task_is_its_function(worker: Worker):
     @worker.task
     def double(n: int) -> int:
-        """Twice."""
+        """Doubles a number."""
         return 2 * n
 
     assert double(4) == 8
@@ -89,7 +89,7 @@ def test_unique_for_of_a_task_is_of_its_keyed_jobs(worker: Worker):
 
 
 def test_what_a_call_says_is_not_given_up(worker: Worker):
-    """Only what the task says gives way; what contradicts itself in one call is refused as by the store."""
+    """An option of the task gives way to one of the call; options of one call that contradict each other are refused, as by the store."""
     task = worker.task("t", good_for=1000)(whole)
     assert task.enqueue(1, good_until=9000).good_until == 9000
     with pytest.raises(rc.errors.Invalid, match="not both"):

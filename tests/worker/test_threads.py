@@ -22,7 +22,7 @@ def test_each_item_is_run_once():
 
 @pytest.mark.parametrize("limit", [1, 3, 8])
 def test_items_that_wait_are_waited_for_together(limit):
-    """All that may run at once do: nobody passes the barrier before."""
+    """All that may run at once do: none passes the barrier before."""
     barrier = threading.Barrier(limit + 1)
     done: list[int] = []
 

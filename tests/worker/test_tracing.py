@@ -111,7 +111,7 @@ def test_many_share_one_span(store: rc.Store, spans: InMemorySpanExporter):
 
 @pytest.mark.parametrize("configured", [False, True])
 def test_it_can_be_off(store: rc.Store, request: pytest.FixtureRequest, configured: bool):
-    """Without a provider by itself, with one on request."""
+    """It is off without a provider, and can be switched off with one."""
     if configured:
         request.getfixturevalue("spans")
     worker = Worker(store, tracing=False if configured else None)

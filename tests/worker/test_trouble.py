@@ -1,4 +1,4 @@
-"""A store that fails now and then: nothing that was done is forgotten, and what is not ours any more is called off."""
+"""A store that fails now and then: no finished work is lost, and a job that the worker has lost is cancelled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from resonate_core.worker.store_client import StoreClient
 
 
 class Shaky(StoreClient):
-    """A client that raises an error at certain calls: by name, how often."""
+    """A client that raises errors in some calls: their names, and how often."""
 
     def __init__(self, store: rc.Store, error: Exception, **failing: int) -> None:
         super().__init__(store)
@@ -39,7 +39,7 @@ class Shaky(StoreClient):
         return super().__getattribute__(name)
 
     def exchange(self, results: Any, held: Any, claim: Claim) -> Any:
-        """None, as of a client of a server, if one of the requests that it replaces is to fail."""
+        """Returns None, like a client of a server, if one of the requests that it replaces is to fail."""
         alone = {"claim", "start_many", "complete_many"} & self.failing.keys()
         return None if alone else super().exchange(results, held, claim)
 

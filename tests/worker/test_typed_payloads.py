@@ -71,7 +71,7 @@ class Visit:
 
 
 class Odd:
-    """Nothing that JSON has."""
+    """A class whose values JSON does not have."""
 
 
 NOON = dt.datetime(2026, 2, 1, 12, tzinfo=dt.timezone.utc)

@@ -1,4 +1,4 @@
-"""A worker of a server: the same, over HTTP."""
+"""A worker of a server behaves as a worker of a store, over HTTP."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ def serve(path: Path, port: int) -> subprocess.Popen[bytes]:
 
 
 def test_a_server_that_is_killed_and_comes_back(tmp_path: Path):
-    """What was done meanwhile is told when it is back, and nothing is done twice in one attempt."""
+    """What ended meanwhile is reported when the server is back, and no attempt runs twice."""
     path, port = tmp_path / "jobs.db", free_port()
     server = serve(path, port)
     worker = Worker(f"http://127.0.0.1:{port}", poll_interval=20)

@@ -1,4 +1,4 @@
-"""A worker of a server is woken by its stream: here it never polls, unless a test says so."""
+"""A server's stream wakes a worker: here the worker never polls, unless a test says so."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ SECRETS = ["s3cret-" * 10, "0ther--" * 10]
 
 @pytest.fixture
 def never_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker's claims that find nothing come closely one after the other at first; here not even those do."""
+    """Removes the first polls too: a worker that finds nothing normally polls at short intervals at first."""
     monkeypatch.setattr("resonate_core.worker.session._FIRST_PAUSE", HOUR / 1000)
     monkeypatch.setattr("resonate_core.worker.url_watch._FIRST_PAUSE", 0.01)
 
 
 @pytest.fixture
 def live_store(back_end: BackEnd) -> Iterator[rc.Store]:
-    """An empty store on the clock of the system, in each storage."""
+    """An empty store on the system clock, in each storage."""
     with back_end.open() as opened:
         yield opened
 
 
 @contextlib.contextmanager
 def working(url: str, queues: Any = "default", **options: Any) -> Iterator[tuple[Worker, list[Any]]]:
-    """A worker that runs, and what its jobs were given."""
+    """A running worker, and the payloads of its jobs."""
     ran: list[Any] = []
     worker = Worker(url, queues=queues, **{"poll_interval": HOUR, **options})
 
@@ -122,7 +122,7 @@ def test_many_workers_and_few_jobs(never_polls: None):
 
 
 def test_another_process_enqueues(home: Home, never_polls: None):
-    """Two servers on one store: the job is enqueued at the one, and the worker is at the other."""
+    """Two servers share a store: the job is enqueued at one, and the worker is connected to the other."""
     place = home.new_place()
     with contextlib.ExitStack() as open:
         stores = [open.enter_context(home.open(place)) for _ in range(2)]
@@ -183,7 +183,7 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path, never_polls: Non
 
 
 def test_a_token_that_is_revoked(tmp_path: Path):
-    """The worker ends with the server's answer, as it does without a stream."""
+    """The worker ends with the server's error, as it does without a stream."""
     path, port = tmp_path / "jobs.db", free_port()
     server = serve(path, port, SECRETS[0])
     worker = Worker(f"http://127.0.0.1:{port}", token=bearer(SECRETS[0]), poll_interval=50)
@@ -212,7 +212,7 @@ def test_a_token_that_is_revoked(tmp_path: Path):
 
 
 class Proxy(ResonateApp):
-    """A server whose streams of jobs are as those of older servers, and behind bad proxies."""
+    """A server whose streams of jobs behave like those of older servers, or like those behind bad proxies."""
 
     def __init__(self, store: rc.Store, mode: int | str) -> None:
         super().__init__(store, Settings())

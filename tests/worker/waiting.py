@@ -1,4 +1,4 @@
-"""Waiting for what threads and processes do, without a word about how long it takes."""
+"""Waits for what threads and processes do, without a limit that a test would assert."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 def until(what: Callable[[], _T], said: object = "") -> _T:
-    """The first true thing that it gives; a test that waits for a minute has failed."""
+    """Calls a function until it returns a true value, and returns that; fails after a minute."""
     for _ in range(12_000):
         given = what()
         if given:

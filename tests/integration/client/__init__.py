@@ -1,1 +1,1 @@
-"""Tests of the typed calls that are awaited or sent to a server."""
+"""Tests of the typed calls in asyncio and over HTTP."""

@@ -1,4 +1,4 @@
-"""Every face of the calls, called in one way."""
+"""The typed calls of a store, of `store.aio` and of clients, called in one way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FACES"]
 
 
 class _Awaiting:
-    """Runs the coroutine functions of an async face in a loop of their own."""
+    """Runs each coroutine function of an asynchronous object in its own event loop."""
 
     def __init__(self, target: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._target, self._loop = target, loop

@@ -1,4 +1,4 @@
-"""An HTTP server before a store, which fails as it is told."""
+"""An HTTP server before a store, which fails as a test says."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CUT = "the connection ends before the request runs"
 
 
 class Flaky:
-    """What the server does.
+    """The behaviour of the server, and what arrived.
 
     Attributes:
         url: Its address.
         faults: What happens to the next requests, in order: `LOST`, `CUT`, or a status of a proxy with its headers.
         requests: The requests that arrived, in order.
         most_bytes: The longest body that is accepted.
-        batch: How many envelopes it says that it takes in one request; 1: it takes no batches.
+        batch: The number of envelopes that it says it accepts in one request; 1: it accepts no batches.
         sizes: How many envelopes each HTTP request had.
     """
 
@@ -40,7 +40,7 @@ class Flaky:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of the requests that arrived."""
+        """Returns the kinds of the requests that arrived."""
         return [request["kind"] for request in self.requests]
 
 
@@ -83,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *arguments: Any) -> None:
-        """Nothing is logged."""
+        """Logs nothing."""
 
 
 @contextlib.contextmanager

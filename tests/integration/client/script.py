@@ -1,4 +1,4 @@
-"""Calls of every kind, and what becomes of them, in a form that can be compared."""
+"""Calls of every kind, with results and errors in a form that can be compared."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ AWARE = datetime(2100, 1, 1, tzinfo=timezone(timedelta(hours=2)))
 
 
 def plain(result: Any) -> Any:
-    """A result without its class."""
+    """Returns a result as plain values, without its class."""
     if hasattr(result, "to_dict"):
         return result.to_dict()
     if isinstance(result, dict | str | int | None):
@@ -184,7 +184,7 @@ def _preload(result: Any) -> dict[str, Any]:
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """The result of a call, or the class, the status and the message of its error."""
+    """Returns the result of a call, or the class, status and message of its error."""
     try:
         return plain(call())
     except (rc.ResonateError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Awaited calls that are sent at the same time share HTTP requests, and each has its own outcome."""
+"""Calls in asyncio that are sent at the same time share HTTP requests, and each has its own result or error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def server(store: rc.Store) -> Iterator[Flaky]:
 
 
 def run(url: str, main: Callable[[Aio], Awaitable[Any]], **options: Any) -> Any:
-    """Run `main` with a client that has had an answer of the server, and so knows whether it takes batches; return its result."""
+    """Runs `main` with a client that has had a response of the server, and so knows whether it accepts batches; returns the result."""
 
     async def connected() -> Any:
         async with rc.connect(url, **{"retry_for": 60, **options}).aio as client:
@@ -120,7 +120,7 @@ def test_a_batch_that_nobody_takes_is_sent_one_by_one(server: Flaky, status: int
 
 @pytest.mark.parametrize("fault", [LOST, CUT, (502, {}), (504, {})])
 def test_what_is_repeated_if_an_answer_is_lost(server: Flaky, fault: Any):
-    """Only calls that are safe to run twice; the others raise an error that says that they may have run."""
+    """Only calls that are safe to run twice are; the others raise an error that says that they may have run."""
 
     async def main(client: Aio) -> Any:
         server.faults = [fault]
@@ -175,7 +175,7 @@ def test_a_client_that_is_closed_fails_what_is_under_way():
 
 
 def test_many_tasks_at_a_real_server():
-    """Each has its own answers, in its own order."""
+    """Each task gets its own responses, in its own order."""
     with rc.Store() as store, serving(store) as live:
 
         async def one(client: Aio, name: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""A client's enqueue_many is cut to what the server accepts, and says what was enqueued."""
+"""A client splits enqueue_many into requests that the server accepts, and an error says what was enqueued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client sends a request again where that is safe, and only there."""
+"""A client repeats a request if that is safe, and only then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of a store, awaited or over HTTP, have the results and the errors of the store's own."""
+"""The calls of `store.aio` and of clients have the same results and errors as those of the store."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class Scene:
         return found
 
     def trace(self, name: str) -> list[str]:
-        """The lines of a file that the functions write."""
+        """Returns the lines of a file that the functions write."""
         file = self.traces / name
         return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
@@ -155,7 +155,7 @@ class Scene:
         return found
 
     def tree(self, origin: str, tag: str = "resonate:origin") -> dict[str, Record]:
-        """All promises of a workflow, by id."""
+        """Returns all promises of a workflow, by id."""
         found: dict[str, Record] = {}
         request: dict[str, Any] = {"tags": {tag: origin}, "limit": 1000}
         while True:
@@ -200,7 +200,7 @@ class Scene:
                 server.kill()
 
     def logs(self) -> dict[str, str]:
-        """The end of each process's log."""
+        """Returns the end of each process's log."""
         files = {server.log.stem: server.log for server in self.servers} | {peer.name: peer.log for peer in self.peers}
         return {name: file.read_text(encoding="utf-8", errors="replace")[-6000:] for name, file in files.items() if file.exists()}
 

@@ -47,7 +47,7 @@ class Place:
         return {**kept, **own, "PYTHONDONTWRITEBYTECODE": "1", **self.environment}
 
     def run(self, *words: str, check: bool = True, timeout: float = 550) -> subprocess.CompletedProcess[str]:
-        """Runs a command of manage.py to its end."""
+        """Runs a command of manage.py until it ends."""
         command = [sys.executable, "-W", "error", "manage.py", *words]
         done = subprocess.run(
             command, cwd=self.folder, env=self._variables(), capture_output=True, text=True, timeout=timeout, check=False
@@ -56,7 +56,7 @@ class Place:
         return done
 
     def shell(self, code: str) -> str:
-        """What a program in the project prints."""
+        """Returns what a program in the project prints."""
         begin = "import django; django.setup()\n"
         variables = {**self._variables(), "DJANGO_SETTINGS_MODULE": "shop.settings" if self.folder == SHOP else "settings"}
         done = subprocess.run(
@@ -72,7 +72,7 @@ class Place:
         return done.stdout
 
     def start(self, *command: str, log: str) -> subprocess.Popen[str]:
-        """Starts a process that the test, or its end, stops; what it says goes into a file."""
+        """Starts a process that ends with the test at the latest; its output goes into a file."""
         with (self.scratch / log).open("a") as output:
             process = subprocess.Popen(
                 command, cwd=self.folder, env=self._variables(), stdout=output, stderr=output, text=True, start_new_session=True
@@ -85,11 +85,11 @@ class Place:
         return self.start(sys.executable, "manage.py", *words, log=log)
 
     def said(self, log: str) -> str:
-        """What a process has said so far."""
+        """Returns the output of a process until now."""
         return (self.scratch / log).read_text()
 
     def end(self) -> None:
-        """Ends what still runs, with its children."""
+        """Ends the processes that still run, and their children."""
         for process in self.processes:
             try:
                 os.killpg(process.pid, signal.SIGKILL)

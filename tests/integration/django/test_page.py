@@ -1,4 +1,4 @@
-"""The page of the documentation: its files make a project, and its commands print what it says."""
+"""docs/django.md: its files make a project, and its commands print what it shows."""
 
 from __future__ import annotations
 

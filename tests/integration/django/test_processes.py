@@ -1,4 +1,4 @@
-"""Workers as processes: they are stopped, killed, and restarted when the code changes; and processes that fork."""
+"""Workers as processes: stopped, killed, restarted when the code changes; and processes that fork."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def until(condition: Callable[[], bool], place: Place, *logs: str) -> None:
 
 @pytest.fixture
 def site(project: Place) -> Place:
-    """The project with its tables."""
+    """The project with its tables created."""
     done = project.run("migrate", "--verbosity", "1")
     assert "Made the tables of the store in " in done.stdout
     return project
@@ -41,7 +41,7 @@ def enqueue(site: Place, call: str) -> str:
 
 
 def result(site: Place, id: str) -> dict[str, object]:
-    """What a process that has not enqueued the task sees of it."""
+    """Returns what a process that has not enqueued the task reads of its result."""
     code = f"""
 import json
 from resonate_core.contrib.django import task_backends
@@ -115,7 +115,7 @@ def test_a_worker_that_cannot_begin(site: Place) -> None:
 
 
 def test_processes_that_fork(site: Place) -> None:
-    """As under gunicorn: the parent has the store open, and each child goes on with its own connection."""
+    """As under gunicorn: the parent has opened the store, and each child continues with its own connection."""
     code = """
 import os
 from django.db import connections, transaction

@@ -1,4 +1,4 @@
-"""The shop of the examples: its own tests, and an order that is placed, decided about and shipped while processes are killed."""
+"""The shop of the examples: its own tests, and an order that is placed, approved and shipped while processes are killed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_its_migrations_are_complete(shop: Place) -> None:
 
 
 class Customer:
-    """A browser: it keeps cookies, and sends the token of the last form."""
+    """A browser: it stores cookies, and sends the token of the last form."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -45,14 +45,14 @@ class Customer:
         return str(self.opener.open(self.url + path, timeout=60).read().decode())
 
     def post(self, path: str, **form: str) -> tuple[str, str]:
-        """Posts a form; returns the address and the text of the page that follows."""
+        """Posts a form; returns the address and the text of the next page."""
         token = next(cookie.value for cookie in self.jar if cookie.name == "csrftoken")
         body = urllib.parse.urlencode({**form, "csrfmiddlewaretoken": token or ""}).encode()
         answer = self.opener.open(self.url + path, data=body, timeout=60)
         return answer.geturl().removeprefix(self.url), answer.read().decode()
 
     def until(self, path: str, text: str, shop: Place) -> str:
-        """Loads a page again until it has a text."""
+        """Loads a page again until it contains a text."""
         for _ in range(600):
             page = self.get(path)
             if text in page:

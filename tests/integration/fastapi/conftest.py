@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def shop_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The path or URL of a database that holds nothing."""
+    """The path or URL of an empty database."""
     if request.param == "sqlite":
         yield str(tmp_path / "shop.db")
         return

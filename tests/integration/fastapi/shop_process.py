@@ -1,4 +1,4 @@
-"""The shop under test: uvicorn on a free port, or the worker, as processes that can be killed."""
+"""The shop under test: its pages under uvicorn on a free port, and its worker, as processes that can be killed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ShopProcess:
         return self
 
     def start_worker(self) -> ShopProcess:
-        """Starts the worker of its own."""
+        """Starts a worker in a process of its own."""
         self._run("fastapi_shop.worker")
         return self
 

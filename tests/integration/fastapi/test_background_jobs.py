@@ -1,4 +1,4 @@
-"""`BackgroundJobs` and the other dependencies of FastAPI: when jobs are enqueued, and what the client hears if they cannot be."""
+"""`BackgroundJobs` and the other dependencies of FastAPI: when jobs are enqueued, and the response if they cannot be."""
 
 from __future__ import annotations
 

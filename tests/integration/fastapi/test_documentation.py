@@ -1,4 +1,4 @@
-"""Every public name of the integrations says what it is, the examples run, and a missing extra is named."""
+"""Every public name of the integrations has a docstring, the examples run, and the error of a missing extra names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Resonate`: what lives as long as an app, how it composes with other lifespans, and what is seen when a part of it fails."""
+"""`Resonate`: it opens and closes with an app, composes with other lifespans, and reports the failure of each of its parts."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_a_stop_lets_jobs_end_within_the_grace_and_puts_back_the_others() -> Non
 
 
 class Crash(Exception):
-    """A defect in the worker."""
+    """Stands for a defect in the worker."""
 
 
 def crashing_worker(after: int) -> Worker:
@@ -344,7 +344,7 @@ def test_a_store_that_fails_makes_the_app_not_ready() -> None:
 
 
 def test_a_submitted_request_runs_soon(tmp_path: Path) -> None:
-    """The worker looks once an hour, so the tick is what runs the request."""
+    """The worker polls once an hour, so a tick runs the request."""
     place = tmp_path / "shop.db"
     worker = Worker(poll_interval=3_600_000)
     ran: list[str] = []

@@ -1,4 +1,4 @@
-"""The commands of docs/web.md that serve its app in several processes: every job runs once, under prefork servers, too."""
+"""The commands of docs/web.md that serve its app in several processes: every job runs once, also under prefork servers."""
 
 from __future__ import annotations
 

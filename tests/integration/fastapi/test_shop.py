@@ -1,4 +1,4 @@
-"""The shop of `examples/fastapi_shop`, run for real: on a file and on PostgreSQL, as one process and as several, and killed."""
+"""The shop of `examples/fastapi_shop` as processes: on a file and on PostgreSQL, in one process and in several, and killed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def result_of(pages: httpx.Client, order: str) -> dict[str, Any]:
 
 
 def rows(store: str, query: str) -> list[tuple[Any, ...]]:
-    """Rows of the shop's own tables."""
+    """Returns rows of the shop's own tables."""
     if "://" in store:
         with psycopg.connect(store) as connection:
             return list(connection.execute(query).fetchall())
@@ -128,7 +128,7 @@ def test_a_job_survives_a_kill_between_its_enqueue_and_its_run(shop_store: str, 
 
 
 def test_a_workflow_survives_a_kill_of_its_process(shop_store: str, make: Make) -> None:
-    """The process is killed as soon as its first step is seen. Its leases expire, and the next process continues."""
+    """The process is killed as soon as the first step has begun. Its leases expire, and the next process continues."""
     first = make().start()
     with client(first) as pages:
         order = place(pages)

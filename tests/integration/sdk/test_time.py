@@ -338,7 +338,7 @@ def test_retries_without_end_are_an_error_that_names_the_task_and_its_attempts(h
 
 
 def test_the_limit_of_retries_is_counted_only_while_a_function_waits_for_its_next_attempt():
-    """A program that sleeps, and a schedule, may go on for longer."""
+    """A program that sleeps, or a schedule, may take longer than the limit."""
     store = manual_store()
 
     async def naps(ctx) -> str:

@@ -14,7 +14,7 @@ from homes import Home
 
 @pytest.fixture
 def place(home: Home) -> Any:
-    """The path or URL of a place without a store."""
+    """The path or URL of a new, empty place."""
     return home.new_place()
 
 

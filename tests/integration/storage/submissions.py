@@ -1,4 +1,4 @@
-"""What the tests of `submit` share: on a database and on a file, the same requests have the same effects."""
+"""Shared by the tests of `submit`: the same requests have the same effects on a database and on a file."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def promise(id: str) -> dict[str, Any]:
 
 
 def ids(store: rc.Store) -> list[str]:
-    """The promises after a tick."""
+    """Returns the promises after a tick."""
     store.tick()
     return sorted(promise.id for promise in store.promises.search("*"))
 
 
 def created_and_settled(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Requests of which each second one needs the one before."""
+    """Returns requests of which every second one needs the one before it."""
     for number in range(count):
         yield "promise.create", promise(f"p{number}")
         yield "promise.settle", {"id": f"p{number}", "state": "resolved", "value": {}}
 
 
 def texts_to_refuse() -> Iterator[str]:
-    """Requests that only SQL can submit, and that are refused when they run: one that reads, one for debugging, and an unknown one."""
+    """Returns requests that only SQL can submit and that are refused when they run: a read, one for debugging, and an unknown one."""
     for kind in ("promise.get", "debug.reset", "promise.creat"):
         yield json.dumps({"kind": kind, "head": {"corrId": "0", "version": "2026-04-01"}, "data": {"id": "taken"}})
 
 
 def check_refused(store: rc.Store, numbers: list[int]) -> None:
-    """Requires the problems of a refused `task.acquire` and of `texts_to_refuse`, and that no invariant is violated."""
+    """Checks the problems of a refused `task.acquire` and of `texts_to_refuse`, and that no invariant is violated."""
     problems = store.problems()
     assert [problem.name for problem in problems] == ["submission_refused"] * 4
     assert [problem.id for problem in problems] == [str(number) for number in numbers]
@@ -52,7 +52,7 @@ def check_refused(store: rc.Store, numbers: list[int]) -> None:
 
 
 def check_worker(store: rc.Store, connection: Any, **options: Any) -> None:
-    """A worker runs the job whose transaction was committed, and no other."""
+    """Checks that a worker runs the job whose transaction was committed, and no other."""
     worker = rc.worker.Worker(store)
     ran: list[str] = []
 
@@ -70,7 +70,7 @@ def check_worker(store: rc.Store, connection: Any, **options: Any) -> None:
 
 
 def through_sqlalchemy(engine: Any, submit: Submit) -> None:
-    """Commits the promises a and b, and not c."""
+    """Commits the promises a and b, and rolls c back."""
     with engine.begin() as connection:
         submit(connection, "a")
     with sqlalchemy.orm.Session(engine) as session:

@@ -112,7 +112,7 @@ def test_everything_is_copied(run: Run, places: tuple[Any, Any]) -> None:
 
 
 def shown(place: Any) -> str:
-    """A place without the user."""
+    """Returns a place without the user."""
     return str(place).replace("resonate@", "")
 
 

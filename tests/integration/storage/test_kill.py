@@ -1,4 +1,4 @@
-"""kill -9 under load: every change that was answered is in the store."""
+"""kill -9 under load: every answered change is in the store."""
 
 from __future__ import annotations
 

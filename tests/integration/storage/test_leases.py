@@ -1,4 +1,4 @@
-"""Leases on messages: of several processes on one store, one delivers a message."""
+"""Leases on messages: of several processes on one store, only one delivers a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits of other processes wake those who wait for work, by NOTIFY. Nothing here polls, so a lost notice is a wait without an end."""
+"""NOTIFY: a commit wakes the waiters of other processes. The tests do not poll, so a lost notification makes them wait for ever."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Elsewhere:
         )
 
     def run(self, statement: str) -> None:
-        """Runs a statement there, about `store`."""
+        """Runs a statement in that process, on `store`."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(statement + "\n")
         self.process.stdin.flush()

@@ -24,7 +24,7 @@ FEW = 12  # blocks: a page of each level of an index, and the row's
 
 @pytest.fixture
 def url() -> str:
-    """Of tables that no other test has used: what it deleted would be found, too."""
+    """The URL of tables that no other test has used: rows that another test deleted would be read, too."""
     backends.require(backends.POSTGRES)
     schemas = backends.schemas_of_postgres()
     return str(schemas.url(schemas.unused()))
@@ -32,7 +32,7 @@ def url() -> str:
 
 @pytest.fixture
 def other(url: str) -> Iterator[libpq.Connection]:
-    """A connection to the tables, while another one has a transaction open."""
+    """A connection to the tables, with a transaction of another connection open."""
     with rc.Store(url) as store:
         store.queues.set("default", lifecycle="asynq")
     with libpq.Connection(plain(url)) as held, libpq.Connection(plain(url)) as other:
@@ -49,9 +49,9 @@ def blocks_read(connection: libpq.Connection, query: str) -> int:
 
 
 def scanned(connection: libpq.Connection, index: str, least: int) -> tuple[int, int]:
-    """The scans of an index and the entries that they have read, once the server has counted so many scans.
+    """Returns the scans of an index and the entries that they read, once the server has counted that many scans.
 
-    It counts those of a connection when that has closed.
+    The server counts the scans of a connection when that closes.
     """
     for _ in range(600):
         ((scans, entries),) = connection.execute(
@@ -81,7 +81,7 @@ def test_what_every_commit_changes(url: str, other: libpq.Connection, query: str
 
 
 def test_jobs_that_came_and_went(url: str, other: libpq.Connection) -> None:
-    """A claim begins its scan where the last one found the first job."""
+    """A claim begins its scan at the first job of the last scan."""
     cycles, jobs = 30, 20
     with rc.Store(url) as store:
         for _ in range(cycles):
@@ -94,7 +94,7 @@ def test_jobs_that_came_and_went(url: str, other: libpq.Connection) -> None:
 
 
 def test_statistics_that_count_the_replaced_versions(url: str, other: libpq.Connection) -> None:
-    """Autovacuum counts the versions that it may not remove. The planner then joined a queue with all of its versions."""
+    """Autovacuum counts the versions that it may not remove. With these counts, the planner joined a queue with all of its versions."""
     with rc.Store(url) as store:
         for _ in range(COMMITS):
             store.jobs.enqueue("t", {}, process_in=HOUR)

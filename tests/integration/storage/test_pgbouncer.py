@@ -40,7 +40,7 @@ def session_settings(connection: libpq.Connection) -> tuple[str | None, ...]:
 
 
 def test_each_transaction_has_another_connection(postgres_url: str) -> None:
-    """The premise of the tests behind a pooler. It has a pooler of its own: other tests end connections of the shared one."""
+    """The tests behind a pooler rely on it. This one has its own pooler, because other tests end connections of the shared one."""
     backends.require(backends.PGBOUNCER)
     port = urlsplit(postgres_url).port
     assert port is not None
@@ -65,7 +65,7 @@ def test_a_store_leaves_no_settings_on_the_connections_of_others(pooler: pgbounc
 
 
 def test_two_stores_share_a_pool(pooler: pgbouncer.PgBouncer) -> None:
-    """Each keeps to its schema, whatever connection its transaction has."""
+    """Each uses its own schema, on whatever connection its transaction runs."""
     schemas = backends.schemas_of_postgres()
     names = [schemas.unused(), schemas.unused()]  # the stores make the tables, behind the pooler
     with contextlib.ExitStack() as open_ones:
@@ -100,7 +100,7 @@ def test_a_url_that_lacks_the_parameter_for_a_pooler(pooler: pgbouncer.PgBouncer
 
 @pytest.mark.parametrize("cut", [None, 0, 1, 5, 40, 100])
 def test_the_pooler_loses_its_connection_in_a_commit(postgres_url: str, cut: int | None) -> None:
-    """The connection between the pooler and the server; `test_postgres_faults` cuts that between the store and the pooler."""
+    """This is the connection between the pooler and the server; `test_postgres_faults` cuts the one between the store and the pooler."""
     backends.require(backends.PGBOUNCER)
     proxy = Proxy(postgres_url, cut)
     with pgbouncer.running(proxy.port) as pooler:
@@ -125,7 +125,7 @@ def test_a_pooler_that_is_restarted(postgres_url: str) -> None:
 
 @pytest.mark.timeout(120)
 def test_a_server_that_is_away_and_comes_back() -> None:
-    """The pooler keeps a client waiting for `query_wait_timeout`, 120 s by default, and ends its connection then."""
+    """The pooler lets a client wait for `query_wait_timeout`, 120 s by default, then closes its connection."""
     backends.require(backends.PGBOUNCER)
     with postgres_server.running() as server:
         url = server.create_database("app")

@@ -34,7 +34,7 @@ def newest_version() -> int:
 
 
 def shown(url: str) -> str:
-    """A URL without the user."""
+    """Returns a URL without the user."""
     return url.replace("resonate@", "")
 
 
@@ -98,7 +98,7 @@ def test_check_of_a_database_that_is_no_store(run: Run, postgres_url: str) -> No
 
 
 def test_check_changes_nothing(postgres_url: str, run: Run) -> None:
-    """The session of a check can only read, and the instant stays."""
+    """The session of the command is read-only, and the instant stays."""
     with rc.Store(postgres_url, clock=rc.ManualClock(0)) as store:
         store.promises.create("due", 1000)
         before = store.snapshot()
@@ -135,7 +135,7 @@ def test_migrate_makes_the_tables(run: Run) -> None:
 
 
 def test_migrate_of_tables_of_the_first_release(run: Run) -> None:
-    """The test removes what versions 2 to 5 have added."""
+    """The test first removes what versions 2 to 5 added."""
     newest = newest_version()
     schemas = schemas_of_postgres()
     url = schemas.url(schemas.unused())

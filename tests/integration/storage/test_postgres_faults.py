@@ -1,4 +1,4 @@
-"""Faults between a store and its PostgreSQL server: each call is a retry, or a clear error that changed nothing."""
+"""Faults between a store and its PostgreSQL server: each call is repeated, or raises a clear error and changes nothing."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ WAYS = [backends.POSTGRES, backends.PGBOUNCER]
 
 @pytest.fixture(params=WAYS, ids=lambda way: way.name)
 def url(request: pytest.FixtureRequest, postgres_url: str) -> str:
-    """The URL of a new store on the shared server: on the server itself, and behind a pooler."""
+    """The URL of a new store on the shared server: directly, and behind a pooler."""
     backends.require(request.param)
     return pgbouncer.shared().url(postgres_url) if request.param is backends.PGBOUNCER else postgres_url
 
 
 @contextlib.contextmanager
 def own_server(way: backends.BackEnd, *, durable: bool = False) -> Iterator[tuple[postgres_server.PostgresServer, str]]:
-    """A server that the test may stop, and the URL of a store: on the server itself, or behind a pooler."""
+    """A server that the test may stop, and the URL of a store on it: directly, and behind a pooler."""
     backends.require(way)
     with postgres_server.running(durable=durable) as server, contextlib.ExitStack() as more:
         server.create_database("app")
@@ -42,7 +42,7 @@ def own_server(way: backends.BackEnd, *, durable: bool = False) -> Iterator[tupl
 
 @pytest.mark.parametrize("cut", [None, 0, 1, 5, 40, 100])
 def test_a_connection_that_is_lost_in_a_commit(url: str, cut: int | None) -> None:
-    """The reply says what happened: the commit is asked for on a new connection, never guessed."""
+    """The store asks on a new connection whether the commit succeeded, and the reply agrees."""
     proxy = Proxy(url, cut)
     check_cut_commit(proxy, proxy.url)
 
@@ -52,7 +52,7 @@ class LosesTheFirstQuery(Proxy):
 
 
 def test_a_connection_that_is_lost_while_a_store_opens(postgres_url: str) -> None:
-    """A pooler may hand out a connection that the server has just ended; opening a store then failed."""
+    """A pooler may hand out a connection that the server has just ended; opening a store failed then."""
     proxy = LosesTheFirstQuery(postgres_url, None)
     proxy.armed = True
     with rc.Store(proxy.url, clock=rc.ManualClock(0)) as store:
@@ -62,7 +62,7 @@ def test_a_connection_that_is_lost_while_a_store_opens(postgres_url: str) -> Non
 
 
 def test_commits_that_a_failover_lost_while_the_connection_stayed(postgres_url: str) -> None:
-    """Behind a pooler a store keeps its connection when a standby takes over that lacks the last commits."""
+    """Behind a pooler, a store keeps its connection when a standby that lacks the last commits takes over."""
     clock = rc.ManualClock(0)
     with rc.Store(postgres_url, clock=clock) as store, rc.Store(postgres_url, clock=clock) as other:
         store.promises.create("a", FAR)
@@ -78,7 +78,7 @@ def test_commits_that_a_failover_lost_while_the_connection_stayed(postgres_url: 
 
 
 def test_a_session_that_gets_the_schema_of_another_store() -> None:
-    """As behind a pooler in transaction mode, if the URL lacks `prepared=no`: no row of the other store is read or written."""
+    """This happens behind a pooler in transaction mode, if the URL lacks `prepared=no`. No row of the other store is read or written."""
     backends.require(backends.POSTGRES)
     schemas = backends.schemas_of_postgres()
     other_schema = schemas.unused()
@@ -116,7 +116,7 @@ def test_a_backend_that_is_terminated_between_two_calls(url: str, postgres_url: 
 
 
 def test_another_process_that_stands_still_in_a_transaction(url: str) -> None:
-    """A writer waits for it no longer than its busy_timeout; a reader does not wait at all."""
+    """A writer waits for it for at most its busy_timeout; a reader does not wait."""
     with rc.Store(url, clock=rc.ManualClock(0), busy_timeout=200) as store:
         store.promises.create("a", FAR)
         other = libpq.Connection(plain(url))

@@ -22,7 +22,7 @@ def store(postgres_url: str) -> Iterator[rc.Store]:
 
 @contextlib.contextmanager
 def counted(round_trips: int) -> Iterator[None]:
-    """Requires that the block takes so many round trips, also if it raises."""
+    """Checks that the block takes this many round trips, even if it raises."""
     before = rc.database_counts()["round_trips"]
     try:
         yield
@@ -62,7 +62,7 @@ def test_jobs_at_once(store: rc.Store, count: int) -> None:
 
 
 def test_undelivered_messages_are_read_once(store: rc.Store) -> None:
-    """A finished job is kept while an unblock of its promise waits, which is looked up for each of them."""
+    """A finished job stays while a message about its promise waits; all of these messages are read in one round trip."""
     for name in ("a", "b", "c"):
         store.promises.create(name, timeout=HOUR)
         store.promises.register_listener(name, "poll://any@g/1")
@@ -75,7 +75,7 @@ def test_undelivered_messages_are_read_once(store: rc.Store) -> None:
 
 
 def test_beside_another_writer(store: rc.Store, postgres_url: str) -> None:
-    """The round trip that begins the transaction reads again the records that the other process may have changed."""
+    """The round trip that begins the transaction also reads the records again that the other process may have changed."""
     with rc.Store(postgres_url) as other:
         for number in range(3):
             other.promises.create(f"a{number}", timeout=HOUR)

@@ -50,7 +50,7 @@ def elsewhere(place: Any, program: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def shown(process: subprocess.Popen[str]) -> Any:
-    """The value that the program printed at its end."""
+    """Returns the value that the program printed at its end."""
     printed, _ = process.communicate(timeout=120)
     assert process.returncode == 0
     return json.loads(printed)
@@ -111,7 +111,7 @@ def test_two_purges_at_once_delete_each_promise_once(home: Home, place: Any) -> 
 
 
 def test_a_purge_keeps_what_another_process_still_needs(pair: tuple[Any, Any]) -> None:
-    """Its workflow goes on elsewhere: the settled step is read again by the next run."""
+    """The workflow continues in another process, whose next run reads the settled step again."""
     one, other = pair
     other.promises.create("root", FAR, tags={"resonate:target": "poll://any@w"})
     other.promises.create("root.1", FAR, tags={"resonate:origin": "root"})
@@ -135,7 +135,7 @@ def test_a_fork_goes_its_own_way(pair: tuple[Any, Any]) -> None:
 
 
 def test_a_recording_contains_what_other_processes_did(pair: tuple[Any, Any]) -> None:
-    """Their commits are in it as the state that they led to, so that it replays."""
+    """The recording contains the state after their commits, so that it can be replayed."""
     one, other = pair
     trace = io.StringIO()
     with one.record(trace):
@@ -181,7 +181,7 @@ def test_next_due_and_messages_count_what_others_did(pair: tuple[Any, Any]) -> N
 
 
 def test_each_step_fires_in_one_of_two_ticks(home: Home, place: Any) -> None:
-    """Two processes tick at once: what both report is each step once, and a settlement stands."""
+    """Two processes tick at once: together they report each step once, and no settlement changes."""
     count = 1000
     with home.open(place, clock=rc.ManualClock(0)) as store:
         ids = [f"t{number:04}" for number in range(count)]

@@ -47,7 +47,7 @@ def test_a_clock_that_is_given_is_used(postgres_url: str) -> None:
 
 
 def test_a_manual_clock_is_one_for_all_processes(postgres_url: str) -> None:
-    """Each store of these stands for a process: they share nothing but the database."""
+    """Each of the stores acts as a process: they share only the database."""
     with rc.Store(postgres_url, clock=rc.ManualClock(0)) as one, rc.Store(postgres_url, clock=rc.ManualClock(0)) as other:
         one.clock.advance(5000)
         assert other.now == 5000

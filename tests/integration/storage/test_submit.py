@@ -1,4 +1,4 @@
-"""`submit`: a request takes effect if and only if the transaction of its submitter commits, with every library of its field."""
+"""`submit`: a request takes effect if and only if the transaction of its submitter commits, with each of the usual libraries."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_role_that_submits_needs_no_table(store: rc.Store, postgres_url: str) 
 
 
 def test_a_request_of_any_caller_comes_after_what_was_submitted(store: rc.Store, postgres_url: str) -> None:
-    """A process that only uses the store, without ticks, runs submissions too."""
+    """A process that uses the store but never ticks runs submissions, too."""
     with psycopg.connect(plain(postgres_url)) as connection:
         submit(connection, postgres_url, "a")
     store.promises.create("b", FAR)
@@ -152,7 +152,7 @@ def sqlalchemy_url(url: str, driver: str) -> str:
 
 
 def django_connection(url: str) -> None:
-    """In a process of its own: Django is configured once."""
+    """Runs in a process of its own, because Django can be configured only once."""
     parts = urlsplit(url)
     settings = {
         "ENGINE": "django.db.backends.postgresql",

@@ -44,7 +44,7 @@ INSERT INTO messages (body) VALUES ('hello');
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """The file of an application, without a store."""
+    """The file of an application, without a store's tables."""
     path = tmp_path / "shop.db"
     with contextlib.closing(sqlite3.connect(path)) as made:
         made.executescript(APPLICATION)
@@ -59,7 +59,7 @@ def store(path: Path) -> Iterator[rc.Store]:
 
 @pytest.fixture
 def shop(path: Path, store: rc.Store) -> Iterator[sqlite3.Connection]:
-    """A connection of the application, opened once the store has made its tables."""
+    """A connection of the application, opened after the store has made its tables."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         yield connection
 
@@ -93,7 +93,7 @@ def test_the_application_keeps_its_tables(path: Path) -> None:
 
 
 def test_an_application_may_add_its_tables_later(tmp_path: Path) -> None:
-    """A framework also sets `user_version` at its own migrations."""
+    """A framework also sets `user_version` in its own migrations."""
     path = tmp_path / "app.db"
     rc.Store(path, clock=rc.ManualClock(0)).close()
     with contextlib.closing(sqlite3.connect(path)) as file:
@@ -263,7 +263,7 @@ def autocommitted(path: Path) -> None:
 
 
 def django_connection(path: Path) -> None:
-    """In a process of its own: Django is configured once."""
+    """Runs in a process of its own, because Django can be configured only once."""
     program = f"""
 import sys, django, resonate_core as rc
 from django.conf import settings

@@ -65,7 +65,7 @@ def with_prefix(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def without_instants(reply: Any) -> Any:
-    """An answer in which each instant that the server chose is 0."""
+    """Returns an answer in which each instant that the server chose is 0."""
     reply = plain_reply(reply)
     promise = reply["data"].get("promise") if isinstance(reply["data"], dict) else None
     for name in ("createdAt", "settledAt"):
@@ -75,7 +75,7 @@ def without_instants(reply: Any) -> Any:
 
 
 def recount(store: rc.Store) -> dict[str, Any]:
-    """The numbers of `Store.counts`, counted from what searches return."""
+    """Returns the numbers of `Store.counts`, counted from the results of searches."""
 
     def all_of(search: Any) -> list[Any]:
         page = search(limit=1000)

@@ -1,4 +1,4 @@
-"""Enqueue: transactions, priorities, queues, instants, and what is refused."""
+"""Enqueue: transactions, priorities, queues, instants, and refused values."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TransactionTests(LiveTestCase):
             assert tasks.add.get_result(result.id).args == [1, 2]
 
     def test_a_process_that_dies_after_its_commit_has_enqueued(self):
-        """Without the callback after the commit, a worker finds the submitted request."""
+        """Even if the callback after the commit never ran, a worker finds the enqueue request."""
         backend = task_backends["default"]
         with transaction.atomic():
             result = tasks.add.enqueue(20, 22)

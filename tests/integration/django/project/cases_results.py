@@ -1,4 +1,4 @@
-"""Results: what a task returned, how it failed, and what its worker was."""
+"""Results: what a task returned, how it failed, and which worker ran it."""
 
 from __future__ import annotations
 

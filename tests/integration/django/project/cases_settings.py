@@ -1,4 +1,4 @@
-"""`manage.py check`: each bad setting is named, and a good one is not."""
+"""`manage.py check` names each wrong setting, and no right one."""
 
 from __future__ import annotations
 

@@ -40,5 +40,5 @@ class LiveTestCase(TransactionTestCase):
 
 
 def work(backend: str = "default", **options: Any) -> Any:
-    """Runs what can run now in this thread."""
+    """Runs the jobs that are ready, in this thread."""
     return make_worker(task_backends[backend], name="worker-a", **options).run_until_idle()

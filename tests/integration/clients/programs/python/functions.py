@@ -103,7 +103,7 @@ async def flaky(ctx: Context, key: str) -> int:
 
 
 async def hopeless(ctx: Context, reason: str) -> None:
-    """Ends with its child's error."""
+    """Fails with its child's error."""
     await ctx.options(retry_policy=Never()).run(refuse, reason)
 
 

@@ -109,7 +109,7 @@ def note(path, word):
 
 @task(takes_context=True)
 def note_and_wait(context, path, seconds):
-    """Notes its beginning and its end."""
+    """Writes when it begins and when it ends."""
     for word in ("begins", "ends"):
         with open(path, "a", encoding="utf-8") as lines:
             lines.write(f"{word} {context.attempt}\n")
