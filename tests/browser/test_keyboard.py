@@ -64,7 +64,7 @@ def test_search_offers_ids_and_opens_one(shop: Shop, open_page: Opener) -> None:
     page.keyboard.press("Enter")
     page.locator("main h1", has_text=scene.STUCK).wait_for()
     page.keyboard.press("/")
-    page.keyboard.type("g j")  # typed, not obeyed
+    page.keyboard.type("g j")  # text, not a shortcut
     assert page.input_value("#find") == "g j"
     assert "workflow" in page.url
 

@@ -107,7 +107,7 @@ class TestWheel:
         printed = subprocess.run(["nm", "-D", module], capture_output=True, text=True, check=True).stdout
         symbols = [line.split()[-2:] for line in printed.splitlines()]
         assert {name for kind, name in symbols if kind not in "UwA"} == {"PyInit__core"}
-        # Of the rest, what has no version is Python's: a symbol that no library has would otherwise be noticed by an import alone.
+        # All others without a version are Python's; otherwise only an import would notice a symbol that no library has.
         assert {name for kind, name in symbols if kind == "U" and "@" not in name and not name.startswith(("Py", "_Py"))} == set()
 
     def test_the_readme_runs(self, installed: Path, tmp_path: Path) -> None:

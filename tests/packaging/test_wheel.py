@@ -15,7 +15,7 @@ import pytest
 
 from once import made_once
 
-# A wheel is a whole build: minutes on a busy machine, before the first of these tests has begun.
+# A wheel is a whole build, which takes minutes on a busy machine.
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]

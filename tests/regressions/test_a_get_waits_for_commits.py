@@ -34,7 +34,7 @@ def a_write_that_waits(store: rc.Store, name: str) -> Iterator[None]:
     other.execute("BEGIN IMMEDIATE")
     writing = threading.Thread(target=store.promises.create, args=(name, 10**15))
     writing.start()
-    time.sleep(0.2)  # it gets as far as the lock; where it does not, the reads below have less to wait for
+    time.sleep(0.2)  # normally enough to reach the lock; if not, the reads below have less to wait for
     try:
         yield
         assert writing.is_alive(), "the create did not wait: nothing was tried"
@@ -54,7 +54,7 @@ def store(tmp_path: Path) -> Iterator[rc.Store]:
 
 def test_reads_go_on_while_a_write_waits(store: rc.Store) -> None:
     with a_write_that_waits(store, "late-0"):
-        pass  # what reads beside a writer is opened under the lock, by the first that wants it
+        pass  # the first read beside a writer opens its connection under the lock
     list(store.promises.search())
     store.check()
     with a_write_that_waits(store, "late-1"):

@@ -173,9 +173,9 @@ actions = {
 }
 name, call = actions[action]
 
-# How the call of C++ ended is what its caller is told of: by returning, or by raising.
+# Records how the C++ call ended: by a return, or by an exception.
 ends = []
-def told(frame, event, arg):
+def profile(frame, event, arg):
     if event in ("c_return", "c_exception") and getattr(arg, "__name__", "") == name:
         ends.append(event)
 
@@ -187,7 +187,7 @@ def stop(number, frame):
     raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, stop)
 before = store.digest()
-sys.setprofile(told)
+sys.setprofile(profile)
 signal.setitimer(signal.ITIMER_REAL, 0.01)
 try:
     call()
@@ -219,6 +219,6 @@ def test_while_it_works(tmp_path: Path, action: str, home: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     ended, held = done.stdout.splitlines()
-    # Python reports the end of every call of C++ from 3.12 on. Earlier ones report some: there the state alone tells of the others.
+    # Since 3.12 Python reports the end of every call of C++; before, it reports some, and only the state is checked.
     assert ended == "['c_exception'] []" or (ended == "[] []" and sys.version_info < (3, 12))
     assert held == "True"

@@ -163,7 +163,7 @@ class HttpStore:
         """Sends one envelope, or a list of them at once."""
         if isinstance(envelope, list):
             at_once = [self._dated(one, now) for one in envelope]
-            # A caller's own transaction has no request; and that a debug operation has no place in a batch is the store's own rule.
+            # HTTP has no request for one atomic batch; and the store itself refuses debug operations in a batch.
             if atomic or (now is not None and None in at_once) or any(map(_debugs, envelope)):
                 return self._store.apply(envelope, now=now, atomic=atomic)
             return [json.loads(text) for text in self._post([json.dumps(one).encode() for one in at_once])]

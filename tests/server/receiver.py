@@ -57,7 +57,7 @@ class Receiver:
     port: int = 0
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
-    gone: asyncio.Queue[int] = field(default_factory=asyncio.Queue)  # a number for each connection that has ended
+    gone: asyncio.Queue[int] = field(default_factory=asyncio.Queue)  # the number of each connection that has ended
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

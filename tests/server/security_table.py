@@ -144,7 +144,7 @@ def _act(kind: str, data: Any) -> dict[str, Any]:
     return {"kind": kind, "head": {"corrId": "i", "version": V26}, "data": data}
 
 
-# Of each kind its data, by the half of its first id and of its second.
+# Makes the data of a request, given the prefixes of its first and its second id.
 Make = Callable[[str, str], Any]
 
 

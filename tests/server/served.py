@@ -46,7 +46,7 @@ class Served:
         found = re.search(r" at (https?://[^/ ]+)\S* \(process", self.said())
         if found is None:
             return False
-        self.url = found[1]  # without a root path: that is there for a proxy in front, which strips it
+        self.url = found[1]  # without the root path, which a proxy would strip
         try:
             return self.client.get(f"{self.url}/ready").status_code == 200
         except httpx.TransportError:

@@ -260,7 +260,7 @@ def test_without_leeway_a_token_ends_on_the_second() -> None:
 )
 def test_the_issuer_is_the_one_that_is_asked_for(claim: Any, holds: bool) -> None:
     token = by_hand({"alg": "HS256"}, {"exp": NOW + 1, **({} if claim is ... else {"iss": claim})})
-    with_secret().identify(token)  # where no issuer is asked for, anything will do
+    with_secret().identify(token)  # without `issuer`, any claim is accepted
     if holds:
         with_secret(issuer="me").identify(token)
     else:
@@ -276,7 +276,7 @@ def test_the_issuer_is_the_one_that_is_asked_for(claim: Any, holds: bool) -> Non
 )  # fmt: skip
 def test_the_audience_is_among_those_that_are_asked_for(claim: Any, holds: bool) -> None:
     token = by_hand({"alg": "HS256"}, {"exp": NOW + 1, **({} if claim is ... else {"aud": claim})})
-    with_secret().identify(token)  # where no audience is asked for, any shape will do
+    with_secret().identify(token)  # without `audience`, any claim is accepted
     if holds:
         with_secret(audience="one, two").identify(token)
     else:

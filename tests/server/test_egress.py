@@ -87,7 +87,7 @@ def test_the_metadata_of_a_cloud_is_meant_only_where_it_is_named_alone(address: 
         ("", "2001:4860::/32", "2001:4860:4860::8888", False),
         ("", "64:ff9b::/96", "64:ff9b::8.8.8.8", False),
         ("169.254.169.254", "169.254.0.0/16", "169.254.169.254", False),
-        # What embeds an address needs both: the outer one and the one that packets end up at.
+        # An address that embeds another one is permitted only if both are: packets go to the embedded one.
         ("2002::/16", "", "2002:7f00:1::", False),
         ("127.0.0.0/8", "", "2002:7f00:1::", False),
         ("2002::/16 127.0.0.0/8", "", "2002:7f00:1::", True),
@@ -192,7 +192,7 @@ def test_any_text_is_refused_or_has_a_plain_host(url: str) -> None:
     assert parse_target(f"http://{target.authority}/").url.host == target.url.host
 
 
-# What is judged is what is connected to
+# The checked address is the one that is connected to
 
 
 SPELLINGS = [
@@ -272,7 +272,7 @@ def test_a_name_that_changes_its_answer_is_judged_by_what_is_connected_to() -> N
             assert inside.connections == 0 and outside.connections == 2
 
     asyncio.run(run())
-    assert asked == ["rebinding.test"] * 3  # once for each connection: there is no second look that could differ
+    assert asked == ["rebinding.test"] * 3  # once for each connection: a second lookup could differ
 
 
 @pytest.mark.parametrize(

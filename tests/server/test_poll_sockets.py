@@ -258,7 +258,7 @@ def test_a_thousand_streams(store: Store) -> None:
         text = b""
         while text.count(b"data: ") < 3:
             text += await reader.read(4096)
-        await all_done.wait()  # what one who left before had not confirmed would go to others
+        await all_done.wait()  # messages that an earlier reader had not confirmed would go to others
         writer.close()
         return sorted(
             json.loads(line[6:])["data"]["promise" if b"unblock" in line else "task"]["id"]

@@ -256,7 +256,7 @@ def test_a_reader_that_does_not_read_stops_nobody_and_loses_nothing(play: Play) 
                 on.unblock(f"f{i:02}", "poll://uni@workers/fast")
                 on.execute(f"e{i:02}", "poll://any@workers")
             await on.until(lambda: sum(id[0] == "f" for id in fast.ids) == 60)
-            await on.until(lambda: sum(id[0] == "e" for id in fast.ids) >= 50)  # what one cannot take goes to who can
+            await on.until(lambda: sum(id[0] == "e" for id in fast.ids) >= 50)  # the fast stream gets what the slow one cannot take
             assert slow.ids == []
             slow.read.set()
             await on.until(lambda: sum(id[0] == "s" for id in slow.ids) == 60)

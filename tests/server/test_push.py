@@ -248,7 +248,7 @@ def test_a_name_that_is_not_resolved_in_time() -> None:
 @pytest.mark.parametrize("given", [{"connect_timeout": 0.5}, {"timeout": 0.5}], ids=["of the connection", "of all"])
 def test_a_handshake_that_does_not_end_leaves_nothing_open(given: dict[str, float]) -> None:
     async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read()  # the whole of it, until the other side has gone
+        await reader.read()  # until the client disconnects
         writer.close()
         await writer.wait_closed()
         ended.set()

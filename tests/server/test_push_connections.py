@@ -147,7 +147,7 @@ def test_waiting_for_a_place_is_not_counted_into_the_time_limit() -> None:
             of = pusher(concurrency=1, timeout=1)
             first = asyncio.create_task(failure(of, receiver.url(), b"1"))
             await asyncio.sleep(0)
-            await of.push(receiver.url(), b"2")  # has waited for as long as a delivery may take
+            await of.push(receiver.url(), b"2")  # waits for as long as a delivery may take
             assert first.done() and "did not answer within 1 s" in (await first).reason
             await of.close()
 

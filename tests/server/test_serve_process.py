@@ -76,7 +76,7 @@ def test_a_client_that_goes_away_is_noticed(tmp_path: Path) -> None:
             server.ask("promise.create", id=f"p{n}", timeoutAt=FAR, tags={"resonate:target": "poll://any@g/me"})
         with server.client.stream("GET", f"{server.url}/poll/g/me") as stream:
             events = messages(stream)
-            # All of them: in which order a reader that comes back sees what waited is said nowhere.
+            # A set: the order of messages that waited for a reader is not defined.
             assert {next(events)["data"]["task"]["id"] for _ in range(3)} == {"p0", "p1", "p2"}
 
 

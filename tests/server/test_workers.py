@@ -81,13 +81,16 @@ def workers(tmp_path, request):
             made.process.wait()
 
 
-# Other processes leave a message to the one that it prefers for three of these intervals: no machine is so busy that it takes longer.
+# For three of these intervals other processes leave a message to the process whose stream it prefers: enough for a busy machine.
 @pytest.mark.parametrize("workers", [{"RESONATE_DELIVERY__FOREIGN_INTERVAL_MS": "1000"}], indirect=True, ids=["patient"])
 def test_streams_get_their_messages_from_whatever_process(workers):
     streams = {id: workers.listen("w", id) for id in map(str, range(6))}
     for id in streams:
         workers.ask("promise.create", id=f"p.{id}", timeoutAt=FAR, tags={"resonate:target": f"poll://any@w/{id}"})
-    for id, (_, response) in streams.items():  # a process that has only others of the group leaves it to the one that has it
+    for id, (
+        _,
+        response,
+    ) in streams.items():  # a process with other streams of the group leaves the message to the one with this stream
         assert next_event(response)["data"]["task"]["id"] == f"p.{id}"
     for id in streams:
         workers.ask("promise.create", id=f"l.{id}", timeoutAt=FAR)
@@ -139,7 +142,7 @@ def test_each_message_to_a_url_is_pushed_by_one_of_them(tmp_path):
             workers.ask("promise.register_listener", awaited=id, address=f"http://127.0.0.1:{hook.server_port}/hook")
             workers.ask("promise.settle", id=id, state="resolved")
         workers.wait_for(lambda: set(hook.got) == set(ids))
-        workers.process.send_signal(signal.SIGTERM)  # what anybody had under way has arrived then
+        workers.process.send_signal(signal.SIGTERM)  # deliveries in progress arrive before it ends
         assert workers.process.wait(PATIENCE) == 0, workers.log.read_text()
         assert sorted(hook.got) == sorted(ids)
     finally:
@@ -160,7 +163,7 @@ def test_none_outlives_a_supervisor_that_was_killed(workers):
             os.kill(pid, 0)
         except ProcessLookupError:
             return True
-        with open(f"/proc/{pid}/stat") as stat:  # nobody may be there to collect what it leaves
+        with open(f"/proc/{pid}/stat") as stat:  # a killed process stays a zombie if no process waits for it
             return stat.read().rpartition(")")[2].split()[0] == "Z"
 
     deadline = time.monotonic() + PATIENCE

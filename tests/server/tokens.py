@@ -85,7 +85,7 @@ def refusal(authenticator: Authenticator, token: str | None) -> str:
         authenticator.identify(token)
     text = str(raised.value)
     assert len(text) < 200
-    # It holds neither the token nor a part that could be put to use.
+    # It contains neither the token nor a part that could be used.
     if token:
         assert all(part not in text for part in token.split(".") if len(part) > 12)
     return text

@@ -68,7 +68,7 @@ def test_schedules_that_are_late(make_store: MakeStore) -> None:
     store.schedules.create("minutely", cron="* * * * *", promise_id="x.{{.timestamp}}", promise_timeout=1000)
     store.schedules.create("hourly", cron="0 * * * *", promise_id="y.{{.timestamp}}", promise_timeout=1000)
     assert store.views.late_schedules() == []
-    later = store.fork(clock=rc.ManualClock(61_000))  # its clock has not run what is due, as that of a store that nobody ticks
+    later = store.fork(clock=rc.ManualClock(61_000))  # no step has run yet, as in a store without ticks
     assert later.views.late_schedules() == [{"id": "minutely", "cron": "* * * * *", "dueAt": 60_000}]
     later.tick()
     assert later.views.late_schedules() == []
