@@ -1,8 +1,8 @@
 """Measure the cost of a backlog without a worker: `python -m bench.backlog`.
 
-Tasks of a group for which nobody listens wait in a store that a server drives. Printed beside the same of an empty store: the
-share of a core and the bytes written while nothing is asked of the server, what a create takes, and how soon the first worker
-that comes is offered work.
+Tasks of a group without a stream wait in a store that a server drives. The output has, beside the figures of an empty store: the share
+of a core and the bytes written while no request arrives, the time of a create, and the time until the first worker that connects gets
+its first task.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def plain_create_settles(apply: Apply, count: int) -> Body:
 
 
 def task_cycles(apply: Apply, count: int) -> Body:
-    """Create, acquire, fulfill. The SDK's server does not raise the version on acquire, so each is told what it wants."""
+    """Create, acquire, fulfill. The SDK's server does not raise the version on acquire, so each store gets the version that it expects."""
     fulfilled_version = 1 if getattr(apply, "__self__", None).__class__ is rc.Store else 0
     requests = []
     for i in range(count):

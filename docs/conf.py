@@ -56,7 +56,7 @@ def short_signature(app: Any, what: str, name: str, obj: object, options: Any, s
 
 
 def give_signature(described: Any) -> None:
-    """Lets Sphinx see how a class of the compiled module is called, which stands in the first line of `__init__`'s docstring."""
+    """Give Sphinx the signature of a class of the compiled module, from the first line of `__init__`'s docstring."""
     found = re.match(r"__init__(\(.*\)) -> None", described.__init__.__doc__ or "")
     if found is not None:
         made: dict[str, Any] = {}

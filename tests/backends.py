@@ -1,7 +1,7 @@
 """The storages that every behavioural test runs on: the one list of them.
 
-A storage joins by one line in BACK_ENDS. One that cannot be opened here gives the reason why; the run says so in its first
-lines and in its skips, and fails on it where RESONATE_REQUIRE_BACK_ENDS is set, as it is in CI.
+A storage joins by one line in BACK_ENDS. If one cannot be opened here, the first lines of the run and its skips give the reason; with
+RESONATE_REQUIRE_BACK_ENDS set, as in CI, the run fails.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import os
 import socket
 
 # Below the ports that systems use for outgoing connections. A connection of any process could take such a port before the server
-# does, or while a server is restarted; and a client that connects to one while nobody listens can be connected to itself.
+# does, or while a server is restarted; and a client that connects to a port without a listener can be connected to itself.
 FIRST_PORT, LAST_PORT = 20_000, 32_000
 _ports = itertools.count(os.getpid() * 37)
 

@@ -13,10 +13,10 @@ from .servers import SERVED, Server, cores, servers
 STORES = [served for served in SERVED if served != "echo"]
 #: A server that has its core to itself uses at least this share of it at 64 connections.
 _FULL = 0.8
-#: Idle streams that are opened beside the one that is measured.
+#: The number of idle streams beside the measured one.
 IDLE = 1000
 _MESSAGES = 500
-#: Seconds for which idle servers are looked at: a keepalive falls into them.
+#: Seconds for which idle servers are measured; they contain a keepalive.
 _IDLE_SECONDS = 16.0
 SYNC = "fdatasync of a page, HTTP"
 GENERATOR = "load generator, share of its core"
@@ -42,7 +42,7 @@ def figures(folder: Path, rounds: int = 2, seconds: float = 3.0, stores: Sequenc
 
 
 def _streams(server: Server) -> dict[str, float]:
-    """What is measured of poll streams, for one server."""
+    """Measure the poll streams of one server."""
     in_memory = server.served == "memory"
     alone, among, idle = streams.measure(server, IDLE, _MESSAGES, _IDLE_SECONDS if in_memory else 0.1)
     found: dict[str, float] = {}

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-#: What is served, and with which flags; a file is added to the last two.
+#: The stores that are served, with their flags; a file is added to the last two.
 SERVED: dict[str, list[str]] = {
     "echo": [],
     "memory": [],
@@ -130,7 +130,7 @@ class Server:
 
 @contextlib.contextmanager
 def servers(served: list[str], folder: Path) -> Iterator[dict[str, Server]]:
-    """All of them at once; those that nobody asks do nothing."""
+    """Start all of them at once; a server without requests does nothing."""
     usable = cores()
     core = usable[0] if len(usable) > 1 else None
     running: dict[str, Server] = {}

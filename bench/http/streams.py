@@ -102,9 +102,9 @@ class Idle:
 
 
 def measure(server: Server, count: int, messages: int, seconds: float) -> tuple[Arrival, Arrival, Idle]:
-    """Arrivals with one stream, and with `count` idle ones open beside it; and what those cost.
+    """Arrivals with one stream, and with `count` idle ones open beside it; and the cost of the idle ones.
 
-    `seconds` is how long the idle server is looked at; it should hold a keepalive (15 s) to count that.
+    `seconds` is how long the idle server is measured; from 15 s on it contains a keepalive.
     """
 
     async def cpu_share() -> float:

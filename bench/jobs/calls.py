@@ -19,7 +19,7 @@ TYPE = "noop"
 LEASE = 60_000
 BATCHES = (1, 100, 1000)
 STORES = ("memory", "SQLite normal", "SQLite full")
-#: In memory a round is so many short ones: on a shared machine nobody has a core for long.
+#: In memory a round consists of this many short ones: on a shared machine no process has a core for long.
 BURSTS = 15
 _files = itertools.count()
 

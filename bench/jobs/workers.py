@@ -1,4 +1,4 @@
-"""End to end through `Worker`: jobs are enqueued, then a worker runs them all; what is timed is both, until the last one is completed."""
+"""End to end through `Worker`: jobs are enqueued, then a worker runs them all; the time is that of both, until the last completion."""
 
 from __future__ import annotations
 

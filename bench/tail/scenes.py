@@ -1,4 +1,4 @@
-"""The bulk work that a create is measured beside: what a store holds before, and what sets the work off."""
+"""Bulk work beside which a create is measured: the rows of the store before, and the call that begins the work."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ TEST_P(Outbox, AMessageIsLeasedToOneHolder) {
   EXPECT_EQ(leased("other", 0, {first}), std::vector{first});  // given up
   EXPECT_EQ(store.engine->messages_with_records().front().first->holder, "");
   EXPECT_EQ(leased("one", 1000, {first}), std::vector{first});
-  EXPECT_EQ(store.engine->acknowledge(both), both);  // whoever has delivered it may say so
+  EXPECT_EQ(store.engine->acknowledge(both), both);  // any process that has delivered it may acknowledge it
   EXPECT_TRUE(leased("one", 1000, both).empty());
 }
 

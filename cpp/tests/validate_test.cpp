@@ -142,7 +142,7 @@ std::vector<Case> cases() {
       {"of a negative timeoutAt", fence(creation("a", -1)), {false, true, false, false}},
 
       accepted("an empty heartbeat", TaskHeartbeat{"w", {}}),
-      refused("a heartbeat of nobody", TaskHeartbeat{"", {}}),
+      refused("a heartbeat without a pid", TaskHeartbeat{"", {}}),
       refused("a heartbeat for an empty id", TaskHeartbeat{"w", {{"", 1}}}),
       refused("a heartbeat for a negative version", TaskHeartbeat{"w", {{"a", -1}}}),
 

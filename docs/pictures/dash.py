@@ -1,4 +1,4 @@
-"""Works off jobs for a while and draws the dash: writes `dash.svg` beside this file."""
+"""Runs jobs for a while and draws the dash: writes `dash.svg` beside this file."""
 
 from __future__ import annotations
 

@@ -35,11 +35,11 @@ class Move:
     Attributes:
         start: The state that it leaves; empty: a job that was not there.
         end: Where it leads.
-        word: What does it.
+        word: Its label: the request or the step.
         points: Its two ends, or an end, two control points and the other end of a curve.
-        at: Where the word stands.
-        side: Which edge of the word stands there.
-        alone: Whether the engine does it by itself, when it is due.
+        at: The position of the label.
+        side: The edge of the label that is at this position.
+        alone: Whether the engine takes this step by itself when it is due.
     """
 
     start: str

@@ -14,7 +14,7 @@ SECOND = 1000
 
 
 def play() -> io.StringIO:
-    """A retry, a crash, a timeout that ends in the archive until somebody runs it again, a group, an expiry. Returns the trace."""
+    """A retry, a crash, an archived timeout that a person runs again, a group, an expiry. Returns the trace."""
     clock = rc.ManualClock(start=0)
     store = rc.Store(clock=clock, check=True)
     trace = io.StringIO()

@@ -1,4 +1,4 @@
-"""What became of jobs over time, for `History`: replies carry whole records, and steps say what happened between two of them."""
+"""The lives of jobs, for `History`: replies contain whole records, and steps say what changed between two of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STATES_AFTER = {"job.cancel": "cancelled", "job.run": "pending", "job.archive":
 
 
 def of_snapshot(promise: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of a job, from the promise of a snapshot that it is."""
+    """The job's record, made from the row of its promise in a snapshot."""
     task = promise["task"]
     held = {"claimedBy": task["pid"], "leaseUntil": task["expiresAt"]} if task["state"] == "acquired" else {}
     return {"tags": promise["tags"], "deadline": promise["timeoutAt"], **promise["job"], **held, "id": promise["id"]}
@@ -38,7 +38,7 @@ class JobLives:
     # --- records ------------------------------------------------------------------------------------------------------------
 
     def see(self, record: Mapping[str, Any], now: int) -> None:
-        """Takes over what a record says of its job."""
+        """Update the job's life from a record."""
         state, enqueued_at = record["state"], record.get("enqueuedAt")
         life = self._lives.get(record["id"])
         if life is None:
@@ -76,7 +76,7 @@ class JobLives:
     # --- requests -----------------------------------------------------------------------------------------------------------
 
     def request(self, kind: str, now: int, data: Mapping[str, Any], res: Mapping[str, Any]) -> Iterator[tuple[Life, str]]:
-        """Takes over a request that was answered; gives the lives of which something else is to be marked, and what."""
+        """Update lives from an answered request; return the lives that get a mark, and its name."""
         answer = res["data"]
         if kind == "job.heartbeat":
             gone = {*answer["cancelled"], *answer["lost"]}
@@ -119,7 +119,7 @@ class JobLives:
     # --- what happens by itself ---------------------------------------------------------------------------------------------
 
     def step(self, step: str, at: int, life: Life, res: Mapping[str, Any]) -> str | None:
-        """Takes over a step; what of it is to be marked."""
+        """Update a life from a step; return the mark that it gets."""
         if step == "promise_timeout":
             return step
         if step == "job_expiry":
@@ -142,7 +142,7 @@ class JobLives:
         return None
 
     def _failed(self, life: Life, at: int, code: str) -> None:
-        """As the machine does it: the record says whether there is another attempt."""
+        """Fail an attempt as the engine does: the record says whether there is another one."""
         job: dict[str, Any] = life.job or {}
         codes = job.get("retryPolicy", {}).get("codes")
         if job["retryCount"] < job["maxRetries"] and (codes is None or code in codes):
@@ -165,7 +165,7 @@ class JobLives:
         return self._gathers(member) and mine.get("batch", batch) == batch
 
     def end(self, now: int) -> None:
-        """Ends the jobs that have expired by the end of the trace without a step."""
+        """End the jobs that have expired by the end of the trace, although no step has run."""
         for life in self._lives.values():
             good_until = NEVER if life.job is None else life.job.get("goodUntil", NEVER)
             if good_until <= now and life.task is not None and life.task.state in STATES_BEFORE["expire"]:

@@ -32,7 +32,7 @@ def length(ms: int) -> str:
 
 
 def moment(ms: int) -> str:
-    """An instant in UTC; as a number where the calendar does not reach.
+    """An instant in UTC; beyond the range of the calendar, the number.
 
     Example:
         >>> from resonate_core._instants import moment

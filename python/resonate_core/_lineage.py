@@ -17,7 +17,7 @@ class Requests(Protocol):
     """A store, a server, or an object that sends requests of the protocol to one of them."""
 
     def send(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Return the data of a reply; raise what a refusal is there."""
+        """Return the data of a reply, or raise the error of its refusal."""
         ...
 
     def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -40,7 +40,7 @@ _ORIGIN, _PARENT, _SCOPE = "resonate:origin", "resonate:parent", "resonate:scope
 
 @dataclass
 class Call:
-    """One promise of a workflow, its task, its job where it is one, and the calls that it made."""
+    """One promise of a workflow, with its task and its job if it has them, and the calls that it made."""
 
     promise: dict[str, Any]
     task: dict[str, Any] | None = None
@@ -59,24 +59,24 @@ class Call:
 
     @property
     def func(self) -> str | None:
-        """The called function, if the param has the form of the SDKs; for a job its type."""
+        """The called function, if the param has the form of the SDKs; of a job, its type."""
         if self.job is not None:
             return str(self.job["type"])
         return function_of(self.promise["param"])
 
     @property
     def waits_for(self) -> list[str]:
-        """The ids that a suspended call waits for: its own calls that are pending."""
+        """The ids of its own calls that a suspended call waits for."""
         if self.task is None or self.task.get("state") != "suspended":
             return []
         return [child.id for child in self.children if child.state == "pending"]
 
     def took(self, now: int) -> int:
-        """How long it took, or has been there, in ms."""
+        """The ms from its creation to its end, or to now."""
         return max(int(self.promise.get("settledAt", now)) - int(self.promise["createdAt"]), 0)
 
     def note(self, now: int) -> str:
-        """What happens to it at present; empty where it is settled."""
+        """Its present work or wait; empty if it is settled."""
         if self.state != "pending":
             return ""
         tags: dict[str, str] = self.promise["tags"]
@@ -140,12 +140,12 @@ def _job_note(job: dict[str, Any], now: int) -> str:
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:
-    """A key for sorting: child 10 comes after child 9."""
+    """Return a sort key by which child 10 comes after child 9."""
     return [(1, int(part), "") if part.isascii() and part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", text)]
 
 
 def _parent(promise: dict[str, Any], known: dict[str, Call]) -> str | None:
-    """The caller: by tag, else the longest beginning of the id that is one."""
+    """Return the caller: the one in the tag, else the longest id that this id begins with."""
     id, named = promise["id"], promise["tags"].get(_PARENT)
     if named in known and named != id:
         return str(named)
@@ -213,7 +213,7 @@ def calls_of(target: Requests, id: str, *, family: Callable[[Mapping[str, Any]],
 
 
 def _add_tasks(target: Requests, calls: list[Call]) -> None:
-    """Tasks and jobs of what is not settled; the others' say nothing more."""
+    """Add the tasks and jobs of pending calls; those of settled calls add nothing."""
     for call, (status, data) in zip(calls, target.ask_all([("task.get", {"id": call.id}) for call in calls]), strict=True):
         if status == 200:
             call.task = data["task"]
@@ -225,7 +225,7 @@ def _add_tasks(target: Requests, calls: list[Call]) -> None:
 
 
 def in_order(root: Call) -> Iterator[tuple[Call, int]]:
-    """Every call, callers first, with how deep it is; without recursion, since workflows may be deeper than Python's stack."""
+    """Yield every call with its depth, callers first; without recursion, since workflows may be deeper than Python's stack."""
     waiting = [(root, 0)]
     while waiting:
         call, depth = waiting.pop()

@@ -12,7 +12,7 @@ _M = TypeVar("_M", bound="Model")
 
 
 class Model(Protocol):
-    """What one object does, request by request."""
+    """A model of one object: its answer to each request."""
 
     def fork(self: _M) -> _M:
         """Return an independent copy."""

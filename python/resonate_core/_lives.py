@@ -74,7 +74,7 @@ class Life:
         return self.spans[-1] if self.spans and self.spans[-1].end is None else None
 
     def enter(self, state: str, at: int, pid: str | None = None) -> None:
-        """The task enters a state, unless it is in it."""
+        """Let the task enter a state; no change if it is in that state."""
         if self.task is not None and (self.task.state, self.task.pid) == (state, pid) and state != "acquired":
             return
         self.leave(at)
@@ -86,7 +86,7 @@ class Life:
             self.task.end = max(at, self.task.start)
 
     def settle(self, state: str, at: int) -> None:
-        """The promise is settled, and its task fulfilled; an open attempt ends."""
+        """Settle the promise and fulfil its task; an open attempt ends."""
         if self.state != "pending":
             return
         span = self.task
@@ -99,7 +99,7 @@ class Life:
         self.leave(at)
 
     def begin_again(self, at: int) -> None:
-        """The id was enqueued once more, after the job that had it was gone."""
+        """Note that the id was enqueued again after its job had been deleted."""
         self.state, self.settled_at = "pending", None
         self.renewals.append(at)
         for span in self.spans:

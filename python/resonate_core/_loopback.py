@@ -1,4 +1,4 @@
-"""Whether an address is one of this machine alone."""
+"""Which addresses are loopback addresses."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class _Leases:
         self._renewed_at = seconds()
 
     def have(self, number: int) -> bool:
-        """Return whether this process may deliver the message now. Renews all leases in good time."""
+        """Return whether this process has a lease on the message, so that it may deliver it. Renews all leases in time."""
         if seconds() > self._renewed_at + _RENEWED_AFTER:
             self._renew()
         return number in self._held

@@ -1,4 +1,4 @@
-"""What a TypeError says about a call that a compiled function does not take."""
+"""The TypeError of a call whose arguments a compiled function refuses."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def explained(signature: str, given: Sequence[Any], named: Mapping[str, Any]) ->
 
 
 def _wrong_type(name: str, signature: str, parameters: list[ast.arg], values: dict[str, Any]) -> str:
-    """Names the argument whose type is wrong, as far as the annotations tell."""
+    """Return the argument whose type is wrong, as far as the annotations show it."""
     for parameter in parameters:
         if parameter.arg not in values or parameter.annotation is None:
             continue

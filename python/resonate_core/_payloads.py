@@ -1,4 +1,4 @@
-"""Payloads as JSON: how a stored value is read, and which JSON a person may give."""
+"""Payloads as JSON: reading a stored value, and parsing what a person gives."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Payload(NamedTuple):
 
 
 def decoded(value: Mapping[str, Any]) -> Payload:
-    """Return what a value on the wire holds. Clients may store any text, so no data is an error.
+    """Decode a value on the wire. Clients may store any text, so no data is an error.
 
     Example:
         >>> from resonate_core._payloads import decoded
@@ -54,7 +54,7 @@ def decoded(value: Mapping[str, Any]) -> Payload:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return what a JSON text holds that a person or a browser gave.
+    """Parse JSON that a person or a browser gave.
 
     Raises:
         ValueError: The text is no JSON, is nested too deep, or contains NaN, Infinity or a number beyond all floats.

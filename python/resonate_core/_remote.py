@@ -1,4 +1,4 @@
-"""Calls over HTTP: each is sent, and sent again where that is safe."""
+"""Calls over HTTP. A call is repeated if that is safe."""
 
 from __future__ import annotations
 

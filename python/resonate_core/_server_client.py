@@ -126,7 +126,7 @@ class ServerAddress:
         return made
 
     def read(self, response: httpx.Response, corr_id: str) -> dict[str, Any]:
-        """Return the reply in an answer; it may be a refusal.
+        """Return the reply in a response; it may be a refusal.
 
         Raises:
             Unreachable: A busy server or proxy gave an answer that is no envelope.
@@ -137,7 +137,7 @@ class ServerAddress:
         return self._reply(response, response.content, corr_id)
 
     def read_batch(self, response: httpx.Response, requests: Sequence[Mapping[str, Any]]) -> list[Reply]:
-        """Return what each request of a batch got: its reply, or what `read` would raise.
+        """Return for each request of a batch its reply, or the error that `read` would raise.
 
         Raises:
             NoBatch: The server, or a proxy, does not take it; none of the requests has run.
@@ -179,7 +179,7 @@ class ServerAddress:
         return made
 
     def _no_envelope(self, response: httpx.Response) -> ResonateError:
-        """Return the error for an answer that is no envelope; it quotes the first line."""
+        """Return the error for a response that is no envelope; it quotes the first line."""
         status, lines = response.status_code, response.text.strip().splitlines()
         text = f": {lines[0][:_SHOWN]}" if lines else ""
         if status in BUSY:
@@ -235,7 +235,7 @@ class ServerClient(ServerAddress):
         return self.read(response, request["head"]["corrId"])
 
     def post_batch(self, requests: Sequence[Mapping[str, Any]]) -> list[Reply]:
-        """Send requests in one; return what each got, see `ServerAddress.read_batch`.
+        """Send requests in one; return the result of each, see `ServerAddress.read_batch`.
 
         Raises:
             NoBatch: None of them has run.

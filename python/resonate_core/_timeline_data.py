@@ -97,7 +97,7 @@ def timeline_data(
     events: Iterable[Event] = (),
     most_rows: int = 2000,
 ) -> dict[str, Any]:
-    """Does what `resonate_core.display.timeline_data` says."""
+    """See `resonate_core.display.timeline_data`."""
     if most_rows < 1:
         raise Invalid(f"most_rows must be at least 1, got {most_rows}")
     history = source if isinstance(source, History) else History(source)
@@ -133,7 +133,7 @@ def timeline_data(
 
 
 def _kept(lives: list[Life], folds: list[Fold], most: int) -> list[Life]:
-    """Rows of their own first, then the members of folds that had trouble or are not over, then the others."""
+    """Return the rows to show: single ones first, then the members of folds that failed or have not ended, then the others."""
     if len(lives) <= most:
         return lives
     folded = {id(life) for fold in folds for life in fold.members}
@@ -161,7 +161,7 @@ def _notes(left_out: Mapping[str, int], rows: int) -> list[str]:
 
 
 def _row(life: Life, fold: int | None, first: int, last: int) -> tuple[dict[str, Any], int]:
-    """The data of a row, and how many of its marks are left out."""
+    """Return the data of a row, and the number of marks left out."""
     marks, left_out = _thinned(life, first, last)
     deadline = life.timeout_at if life.timeout_at is not None and life.timeout_at <= LATEST else None
     row: dict[str, Any] = {
@@ -198,7 +198,7 @@ def _span(span: Any) -> dict[str, Any]:
 
 
 def _thinned(life: Life, first: int, last: int) -> tuple[list[list[Any]], int]:
-    """The marks, without those that stand closer to one of their kind than the picture can show."""
+    """Return the marks without those that are too close to another of their kind to be seen."""
     if len(life.marks) <= MOST_MARKS:
         return [[mark.at, mark.kind, mark.text] for mark in life.marks], 0
     width = max((last - first) // MOST_MARKS, 1)

@@ -1,4 +1,4 @@
-"""A store and its future: a clock that moves a fork, its timeline, and what differs from the store."""
+"""The future of a store: a slider that moves a fork, the fork's timeline, and its differences from the store."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def widget_of_fork(
     events: Iterable[Event],
     draw: Callable[[list[str]], str],
 ) -> TimelineWidget:
-    """Does what `explore` says; `draw` makes the static picture of a recording."""
+    """See `resonate_core.display.explore`; `draw` makes the static picture of a recording."""
     length = round(horizon / timedelta(milliseconds=1)) if isinstance(horizon, timedelta) else horizon
     made = _widget_class()
     fork = MovedFork(store, length, history, events)
@@ -124,7 +124,7 @@ def widget_of_fork(
 
 
 def widget_of(data: dict[str, Any], source: Any, picture: Callable[[], str]) -> TimelineWidget:
-    """Return the widget of a timeline with its static picture; that of a store has a clock that moves a fork."""
+    """Return the widget of a timeline with its static picture; for a store, with a slider that moves a fork."""
     made = _widget_class()
     if isinstance(source, Store) and not source.closed:
         return made(data, MovedFork(source, DAY, events=data["events"]), picture)

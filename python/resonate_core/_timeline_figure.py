@@ -66,13 +66,13 @@ def draw(
 
 
 def _own_rows(lives: list[Life], history: History) -> list[Life | Fold]:
-    """Without the promises that are in the row of their schedule, since no worker took them."""
+    """Return the rows without promises that are shown in the row of their schedule, since no worker acquired them."""
     here = {life.id for life in lives}
     return [life for life in lives if life.schedule not in here or life.job is not None or any(span.pid for span in life.spans)]
 
 
 def _folded(lives: list[Life]) -> list[Life | Fold]:
-    """Rows that belong together become one, at the place of their schedule or of their first."""
+    """Fold rows that belong together into one, in the place of their schedule or of the first of them."""
     schedules = {life.id: life for life in lives if life.timeout_at is None}
     found = folds_of(lives)
     folds = {id(schedules.get(fold.label, fold.members[0]) if fold.kind == "schedule" else fold.members[0]): fold for fold in found}
@@ -121,7 +121,7 @@ class _Picture:
         return (lambda at: at / size), unit
 
     def _workers(self) -> dict[str, tuple[str, str]]:
-        """The colour and the hatch of each worker in the picture: those whose names give the same colour differ by their hatch."""
+        """Return the colour and the hatch of each worker in the picture: workers with the same colour differ by their hatch."""
         lives = [row for row in self.rows if isinstance(row, Life)]
         seen = dict.fromkeys(
             span.pid
@@ -187,7 +187,7 @@ class _Picture:
                 self._mark(mark.at, mark.kind, row, mark.text)
 
     def _apart(self, drawn: dict[str, float], kind: str, at: int, most: int) -> bool:
-        """Whether it is far enough from the mark of its kind before: there may be thousands, such as repeated dispatches."""
+        """Whether a mark is far enough from the one before it of its kind: there may be thousands, such as repeated dispatches."""
         if self.x(at) - drawn.get(kind, float("-inf")) < self.width / most:
             return False
         drawn[kind] = self.x(at)
@@ -214,7 +214,7 @@ class _Picture:
                 self.ax.plot([self.x(span.start), self.x(end)], [row, row], color=colour, linewidth=1.4, linestyle=style, zorder=2)
 
     def _states(self, life: Life, row: int) -> None:
-        """The state as it changes: a band while it is pending, a bar where it ends, a thin line of what it is from then on."""
+        """Draw the state over time: a band while it is pending, a bar at its end, and a thin line in the colour of its state after that."""
         changes = life.changes
         for place, (at, state) in enumerate(changes):
             until = changes[place + 1][0] if place + 1 < len(changes) else self.last
@@ -251,7 +251,7 @@ class _Picture:
             text.set_bbox({"facecolor": back, "edgecolor": "none", "pad": 0.8})  # above heartbeats and hatches
 
     def _outcomes(self, life: Life, row: int) -> None:
-        """How the attempts of a job ended."""
+        """Draw how the attempts of a job ended."""
         drawn: dict[str, float] = {}
         for span in life.spans:
             if span.outcome is None or span.end is None or not self.seen(span.end):
@@ -268,7 +268,7 @@ class _Picture:
                 self._life(made, row)
 
     def _fold(self, fold: Fold, row: int) -> None:
-        """How many of its members run (area) and wait (line), what ended well (below) and what failed (below that)."""
+        """Draw a fold: how many members run (area) and wait (line), which succeeded (below) and which failed (below that)."""
         self.folds = True
         data = fold_data(fold, self.first, self.last)
         edges = [self.x(self.first + place * data["step"]) for place in range(len(data["running"]) + 1)]
@@ -307,7 +307,7 @@ class _Picture:
         self.ax.add_patch(FancyArrowPatch(*ends, arrowstyle="-|>", mutation_scale=10, shrinkB=0, color=WAKE, linewidth=1, zorder=4))
 
     def _event(self, event: Mapping[str, Any]) -> None:
-        """What the story says, across all rows."""
+        """Draw a line of the story across all rows."""
         end = event.get("end", event["at"])
         if not self.seen_between(event["at"], end):
             return

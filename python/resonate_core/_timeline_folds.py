@@ -66,7 +66,7 @@ def _key(life: Life) -> tuple[str, str] | None:
 
 
 def fold_data(fold: Fold, first: int, last: int) -> dict[str, Any]:
-    """Return a fold as JSON-able data: how its members stand at the end, and how many ran, waited, ended and failed over time."""
+    """Return a fold as JSON-able data: the states of its members at the end, and how many ran, waited, ended and failed over time."""
     step = next((step for step in _STEPS if step * BUCKETS > last - first), (last - first) // BUCKETS + 1)
     count = (last - first) // step + 1
     running, waiting = _Coverage(first, step, count), _Coverage(first, step, count)
@@ -104,7 +104,7 @@ def _count(into: list[int], at: int, first: int, step: int) -> None:
 
 
 class _Coverage:
-    """How many stretches of time cover each bucket, on the mean: the work for one does not grow with its length."""
+    """The average number of spans that cover each bucket of time; adding a span takes the same time for any length."""
 
     def __init__(self, first: int, step: int, count: int) -> None:
         self._first, self._step, self._count = first, step, count

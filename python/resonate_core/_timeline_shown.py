@@ -69,7 +69,7 @@ class Timeline(Figure):
         return written.getvalue()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """The widget, if there is anywidget; the pictures are asked for by their own names."""
+        """The widget, if anywidget is installed; pictures are returned for their own MIME types only."""
         try:
             widget = self.widget()
         except ModuleNotFoundError:

@@ -53,7 +53,7 @@ class _StoreRunner(AsyncRunner):
 
 
 class AsyncStorePromises(AsyncPromises):
-    """The calls of `Store.promises`, to be awaited."""
+    """The calls of `Store.promises`, for asyncio."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class AsyncStorePromises(AsyncPromises):
 
 
 class AsyncStoreJobs(AsyncJobs):
-    """The calls of `Store.jobs`, to be awaited."""
+    """The calls of `Store.jobs`, for asyncio."""
 
     __slots__ = ()
 
@@ -70,7 +70,7 @@ class AsyncStoreJobs(AsyncJobs):
 
 
 class AsyncStore:
-    """The typed calls of a store, to be awaited: `Store.aio`.
+    """The typed calls of a store, for asyncio: `Store.aio`.
 
     Each has the arguments, the result and the errors of the call of the same name on `Store`. Calls of one iteration of the loop, or
     that arrive while a commit is under way, run in one transaction, each with its own result. They do not block the loop: a thread

@@ -40,7 +40,7 @@ class ClientJobs(Jobs):
 
 
 class AsyncClientJobs(AsyncJobs):
-    """The calls of `Store.jobs`, to be awaited."""
+    """The calls of `Store.jobs`, for asyncio."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class Client:
 
     @property
     def aio(self) -> AsyncClient:
-        """The same calls, to be awaited."""
+        """The same calls, for asyncio."""
         return self._aio
 
     def wait(self, id: str, *, timeout: Seconds | None = None) -> Promise:
@@ -117,7 +117,7 @@ class Client:
 
 
 class AsyncClient:
-    """The calls of a `Client`, to be awaited: `Client.aio`. An async context manager that closes its connections.
+    """The calls of a `Client`, for asyncio: `Client.aio`. An async context manager that closes its connections.
 
     Calls at the same time share HTTP requests, if the server takes batches. It may be used in one event loop after another, but in one
     at a time.

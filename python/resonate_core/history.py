@@ -1,4 +1,4 @@
-"""What became of promises, tasks and jobs over time, read from a recorded trace or from a store: what `timeline` draws.
+"""The lives of promises, tasks and jobs over time, read from a recorded trace or from a store: the data of `timeline`.
 
 A trace (`Store.record`) tells everything. A store alone only knows when each promise began, how it stands, and who holds its task.
 """
@@ -266,7 +266,7 @@ class History:
 
 
 def _verdict(tags: Mapping[str, str]) -> str:
-    """What a deadline makes of a promise (PROTOCOL 1.2)."""
+    """Return the state of a promise after its deadline (PROTOCOL 1.2)."""
     return "resolved" if tags.get(TIMER) == "true" else "rejected_timedout"
 
 

@@ -19,7 +19,7 @@ try:
 except ImportError:  # as a program it needs nothing
     RulePlugin = object
 
-#: What is not written, as a regular expression, and what to write instead.
+#: Phrases to avoid, as regular expressions, and the words to use instead.
 PHRASES = {
     r"who(?:ever|soever)\b": "name the actor: a client, a worker, a caller",
     r"(?:^|[.:;|(] )who (?:wants|comes|may|can|only|has|is|does|leaves|asks|needs|knows)\b": "name the actor: a client, a worker",

@@ -1,6 +1,6 @@
 """Fetches the JavaScript libraries of the dashboard from npm into python/resonate_core/ui/modules/vendor.
 
-The pins stand in vendor/pins.json: package, version, licence, the integrity that npm published for it, and the files that are taken,
+The pins are in vendor/pins.json: package, version, licence, the integrity that npm published for it, and the files that are taken,
 each with its SHA-256. A package whose integrity differs is refused and nothing is written. Files are written as they were published.
 
     scripts/vendor            fetches and writes

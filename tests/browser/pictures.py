@@ -94,7 +94,7 @@ def views(names: list[str]) -> None:
 
 
 def walk() -> None:
-    """Takes the pictures of one walk: a stuck workflow is found, understood, tried on a fork, and mended."""
+    """Takes the pictures of one walk: a stuck workflow is found, understood, tried on a fork, and continued."""
     with shop() as (store, base):
         at = page("light")
         open_view(at, base, "overview")

@@ -70,7 +70,7 @@ def test_search_offers_ids_and_opens_one(shop: Shop, open_page: Opener) -> None:
 
 
 def test_a_new_view_leaves_the_focus_to_the_search(shop: Shop, open_page: Opener) -> None:
-    """The heading of a new view took the focus while somebody typed, and the next letters acted as shortcuts."""
+    """The heading of a new view took the focus during typing, and the next letters acted as shortcuts."""
     page = open_page(shop.base).go()
     page.evaluate(
         """() => {

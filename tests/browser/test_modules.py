@@ -21,7 +21,7 @@ OURS = sorted(path for path in MODULES.rglob("*") if path.suffix in (".js", ".cs
 
 
 def loaded() -> dict[str, int]:
-    """Returns the sizes of all files that the page may load: those that it names, and those that these files name."""
+    """Returns the sizes of all files that the page may load: the named ones, and the files named in these."""
     sizes: dict[str, int] = {}
     waiting = [UI / "index.html"]
     while waiting:

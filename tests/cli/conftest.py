@@ -23,7 +23,7 @@ from command_line import run_command
 
 @pytest.fixture(autouse=True)
 def _empty_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hides the environment variables and configuration files of whoever runs the tests."""
+    """Hides the environment variables and configuration files of this machine."""
     for name in list(os.environ):
         if name.upper().startswith("RESONATE_"):
             monkeypatch.delenv(name)

@@ -77,14 +77,14 @@ class Terminal:
             return False
         try:
             part = os.read(self.outer, 65_536)
-        except OSError:  # Linux says so when the other side has closed
+        except OSError:  # Linux reports the closed other end like this
             return False
         self._bytes += part
         self.screen = self._bytes.decode(errors="replace")
         return bool(part)
 
     def type(self, text: str) -> None:
-        """Sends text, as if somebody typed it."""
+        """Sends text, as if a person typed it."""
         os.write(self.outer, text.encode())
 
     def end(self) -> int:

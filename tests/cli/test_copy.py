@@ -1,4 +1,4 @@
-"""`resonate-core copy` with a configuration. What it copies: tests/integration/storage/test_copy_command.py."""
+"""`resonate-core copy` with a configuration. tests/integration/storage/test_copy_command.py tests the copy itself."""
 
 from __future__ import annotations
 

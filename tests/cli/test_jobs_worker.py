@@ -1,4 +1,4 @@
-"""`worker MODULE:NAME`: what it imports and runs, and the error if it cannot."""
+"""`worker MODULE:NAME`: the imported worker runs; an import that fails is an error."""
 
 from __future__ import annotations
 

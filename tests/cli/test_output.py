@@ -30,7 +30,7 @@ def in_a_terminal(*arguments: object) -> tuple[int, str]:
         while True:
             try:
                 part = os.read(outer, 65_536)
-            except OSError:  # Linux says so when the other side has closed
+            except OSError:  # Linux reports the closed other end like this
                 break
             if not part:
                 break

@@ -176,7 +176,7 @@ def test_only_jobs_are_cancelled(client: JobClient) -> None:
 
 
 def test_the_awaiter_of_a_cancelled_job_is_resumed_once(client: JobClient) -> None:
-    """`w` and `later` awaited the job; `later` has other options left and hears of the end."""
+    """`w` and `later` awaited the job; `later` has other options left and is notified of the end."""
     client.enqueue("j", now=0).must()
     workflow(client, "w", "j")
     workflow(client, "later", "j")

@@ -12,7 +12,7 @@ from pages import DOCS, ROOT
 PAGES_OF = {"PROTOCOL": "protocol.md", "JOBS": "jobs.md", "WIRE": "wire.md"}
 HEADING = re.compile(r"^#{2,3} (\d+(?:\.\d+)?)\.? ", re.MULTILINE)
 NUMBER = r"\d+(?:\.\d+)?"
-GAP = r"\s+(?:(?://|#|\*) ?)?"  # a reference may go on in the next line of a comment
+GAP = r"\s+(?:(?://|#|\*) ?)?"  # a reference may continue in the next line of a comment
 REFERENCE = re.compile(rf"\b({'|'.join(PAGES_OF)})({GAP}{NUMBER}(?:(?:,{GAP}|{GAP}and{GAP}){NUMBER}\b)*)")
 
 

@@ -1,4 +1,4 @@
-"""The picture of a recording: what it shows, and the error if it cannot be drawn."""
+"""The picture of a recording: its parts, and the error if it cannot be drawn."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_dates_where_the_clock_shows_dates() -> None:
     clock.advance(10 * DAY)
     figure = rc.display.timeline(trace)
     assert axes_of(figure).get_xlabel() == "UTC"
-    assert rows(figure) == ["nightly"]  # its promises stand in its row
+    assert rows(figure) == ["nightly"]  # the row contains its promises
     assert rows(rc.display.timeline(trace, ids="nightly.*")) == [f"nightly.{1_767_232_800_000 + day * DAY}" for day in range(10)]
     assert rows(rc.display.timeline(store)) == ["nightly"]
 

@@ -1,4 +1,4 @@
-"""The interactive timeline and the diff in Debian's Chromium: what is drawn, keys, the pointer, and accessibility.
+"""The interactive timeline and the diff in Debian's Chromium: drawing, keys, the pointer, and accessibility.
 
 Chromium opens a page, runs a script in it and prints what the script found: no driver, no port.
 """

@@ -1,7 +1,7 @@
 """A damaged frame of the log dropped the commits after it, and `check_file` reported nothing.
 
-The tests flip random bits in the log and in the file. SQLite cannot detect every flipped bit of a file (docs/storage.md). One that it
-cannot detect gives another valid value; everything else must be a StoreError.
+The tests flip random bits in the log and in the file. SQLite cannot detect every flipped bit of a file (docs/storage.md). An undetected
+one gives another valid value; everything else must be a StoreError.
 """
 
 from __future__ import annotations

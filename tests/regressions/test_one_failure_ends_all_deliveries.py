@@ -22,7 +22,7 @@ PAUSE = 0.01
 
 
 class Fails:
-    """A store whose ticks raise until the test mends it."""
+    """A store whose ticks raise until the test repairs it."""
 
     def __init__(self, store: rc.Store, error: Exception) -> None:
         self._store = store

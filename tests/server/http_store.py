@@ -1,7 +1,7 @@
-"""A store behind its HTTP server, with the interface of a store: so that the tests of the protocol run over HTTP too.
+"""A store behind its HTTP server, with the interface of a store, so that the tests of the protocol also run over HTTP.
 
-Every envelope is put through the whole app; what has no request (the clock, snapshots) goes to the store itself. That each
-answer is JSON, and that its HTTP status is the one in its head, is checked here for all of them.
+Every envelope passes through the whole app; calls without a request (the clock, snapshots) go to the store itself. For each response,
+this module checks that it is JSON, and that its HTTP status is the one in its head.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ class HttpStore:
     """A store whose envelopes go over HTTP.
 
     Args:
-        exchange: How they go.
-        store: What is behind the app.
+        exchange: The way to send them.
+        store: The store behind the app.
     """
 
     def __init__(self, exchange: Exchange, store: Store) -> None:

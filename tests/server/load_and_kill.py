@@ -1,4 +1,4 @@
-"""64 connections that create and settle, while the server is killed and started again on its store: what was answered is there.
+"""64 connections that create and settle, while the server is killed and started again: no answered change is lost.
 
     python tests/server/load_and_kill.py --seconds 120 --kills 10                       on a new SQLite file
     python tests/server/load_and_kill.py --store postgresql://127.0.0.1/test --faults   on an empty store, whose database may fail

@@ -48,14 +48,14 @@ def _changed() -> str:
     return f"{header}.{token({'role': 'admin'}).split('.')[1]}.{signature}"
 
 
-#: Name, token, and what its bearer is: nobody (401), without rights (403), restricted to OWN, sharing queues beside that, or free.
+#: Name, token, and kind of bearer: unknown (401), without rights (403), restricted to OWN, sharing (OWN and the queues), or free.
 TOKENS: list[tuple[str, str | None, str]] = [
-    ("none", None, "nobody"),
-    ("garbage", "not.a.token", "nobody"),
-    ("expired", token({"role": "admin", "exp": 1000}), "nobody"),
-    ("wrong key", token({"role": "admin"}, secret="another secret, thirty-two bytes or more"), "nobody"),
-    ("alg none", _unsigned(), "nobody"),
-    ("forged", _changed(), "nobody"),
+    ("none", None, "unknown"),
+    ("garbage", "not.a.token", "unknown"),
+    ("expired", token({"role": "admin", "exp": 1000}), "unknown"),
+    ("wrong key", token({"role": "admin"}, secret="another secret, thirty-two bytes or more"), "unknown"),
+    ("alg none", _unsigned(), "unknown"),
+    ("forged", _changed(), "unknown"),
     ("no claim", token({}), "without rights"),
     ("role user", token({"role": "user"}), "without rights"),
     ("prefix 5", token({"prefix": 5}), "without rights"),
@@ -69,15 +69,15 @@ TOKENS: list[tuple[str, str | None, str]] = [
 
 @dataclass(frozen=True)
 class Operation:
-    """One request, and whose ids it names.
+    """One request, and the owner of the ids in it.
 
     Attributes:
-        name: What the table calls it.
-        scope: "open" to everybody, "own" ids, ids of "other"s among them, own ones in a "shared" queue, "found" by itself, or of an
-            "administrator".
-        status: What those who may are answered.
-        envelope: What is posted; None for a GET.
-        target: What is got.
+        name: Its name in the table.
+        scope: "open" to all, "own" ids, ids of "other"s among them, own ids in a "shared" queue, ids "found" by a filter, or for an
+            "administrator" only.
+        status: The status for a permitted bearer.
+        envelope: The body of a POST; None for a GET.
+        target: The path of a GET.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Operation:
         """Returns the expected status for a token."""
         if self.scope == "open":
             return self.status
-        if bearer == "nobody":
+        if bearer == "unknown":
             return 401
         if bearer == "without rights" or (bearer in ("restricted", "sharing") and self.scope in ("other", "administrator")):
             return 403

@@ -140,7 +140,7 @@ def test_deliveries_streams_and_the_outbox(monkeypatch: pytest.MonkeyPatch) -> N
             sent = sum(len(stream.ids) for stream in on.streams)
             assert after["resonate_deliveries_total kind=unblock outcome=sent transport=poll"] == sent - 6
             assert after["resonate_outbox_messages"] == 1 + markers
-            on.store.clock.advance(5000)  # the executes that nobody acquired are due again
+            on.store.clock.advance(5000)  # executes without an acquire are due again
             await on.quiet()
             assert (await samples(on.app))["resonate_deliveries_total kind=execute outcome=sent transport=poll"] == 12
             on.store.clock.advance(86_400_000)

@@ -362,7 +362,7 @@ def test_what_was_acknowledged_while_older_messages_were_read_is_not_sent_again(
             on.app._runtime.deliveries.read_again(["poll://uni@workers/w1"])
             await on.until(slow.read.is_set)
             asyncio.get_running_loop().seconds += 0.3  # type: ignore[attr-defined]
-            await on.until(lambda: on.waiting() == [])  # "a" is acknowledged, and stands in the page that was read
+            await on.until(lambda: on.waiting() == [])  # "a" is acknowledged, and is in the page that was read
             for _ in range(10):
                 await asyncio.sleep(0)
             slow.go_on.set()

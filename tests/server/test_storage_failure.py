@@ -98,7 +98,7 @@ def test_a_disk_that_fails_at_every_call(tmp_path: Path) -> None:
     assert any(500 in row["statuses"] for row in rows)
     for row in rows:
         assert row["problems"] == [], row
-        # A transaction is done whole or not at all, whoever was in it.
+        # A transaction is done as a whole or not at all.
         assert len({(status, done) for status, done in zip(row["statuses"], row["done"], strict=True)}) == 1, row
         if row["statuses"][0] != 200:
             assert not any(row["done"]), "they were told that nothing was done"

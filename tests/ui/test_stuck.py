@@ -362,7 +362,7 @@ def test_overdue_steps_are_named(home: Any) -> None:
     place = home.new_place()
     with home.open(place, clock=rc.ManualClock(START)) as store:
         acquired(store)
-    with home.open(place, clock=rc.ManualClock(START + 120_000)) as store:  # nobody has ticked it meanwhile
+    with home.open(place, clock=rc.ManualClock(START + 120_000)) as store:  # no tick ran meanwhile
         seen = rc.why(store, "x")
         assert seen.next is not None and seen.next.at == START + 60_000
         assert seen.next.what.endswith("this is overdue by 1m: no process ticks this store")

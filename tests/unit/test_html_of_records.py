@@ -40,7 +40,7 @@ def test_a_batch_of_jobs(store: rc.Store) -> None:
     assert "JobBatch: 2 records" in html and EVIL not in html
     assert "{&quot;to&quot;: &quot;&lt;script&gt;" in html  # the payload itself, not its Base64
     assert "<td>1, the last failed</td>" in html and "<td>2026-01-01T00:00:00.000Z</td>" in html
-    assert "<th>uniqueKey</th>" not in html  # nobody has one
+    assert "<th>uniqueKey</th>" not in html  # no record has one
 
 
 def test_pages_of_each_kind(store: rc.Store) -> None:

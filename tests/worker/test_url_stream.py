@@ -1,4 +1,4 @@
-"""A server's stream wakes a worker: here the worker never polls, unless a test says so."""
+"""A server's stream wakes a worker: here the worker never polls, except in tests of polling."""
 
 from __future__ import annotations
 

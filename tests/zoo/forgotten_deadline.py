@@ -1,4 +1,4 @@
-"""A workflow awaits the answer of a person. It handles yes and no, and forgets that the deadline may pass: nobody gets the money.
+"""A workflow awaits the answer of a person. It handles yes and no, and forgets that the deadline may pass: the money is lost.
 
 Fixed: a promise that timed out counts as no.
 """

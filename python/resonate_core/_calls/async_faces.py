@@ -1,4 +1,4 @@
-"""The async methods that a store and a client have in common."""
+"""The methods of `Store.aio` and of `Client.aio`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["AsyncJobs", "AsyncPromises", "AsyncQueues", "AsyncSchedules", "Async
 
 
 class AsyncPromises(AsyncFace):
-    """The calls of `Store.promises`, to be awaited."""
+    """The calls of `Store.promises`, for asyncio."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class AsyncPromises(AsyncFace):
 
 
 class AsyncTasks(AsyncFace):
-    """The calls of `Store.tasks`, to be awaited."""
+    """The calls of `Store.tasks`, for asyncio."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class AsyncTasks(AsyncFace):
 
 
 class AsyncSchedules(AsyncFace):
-    """The calls of `Store.schedules`, to be awaited."""
+    """The calls of `Store.schedules`, for asyncio."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class AsyncSchedules(AsyncFace):
 
 
 class AsyncJobs(AsyncFace):
-    """The calls of `Store.jobs`, to be awaited."""
+    """The calls of `Store.jobs`, for asyncio."""
 
     __slots__ = ()
 
@@ -85,7 +85,7 @@ class AsyncJobs(AsyncFace):
 
 
 class AsyncQueues(AsyncFace):
-    """The calls of `Store.queues`, to be awaited."""
+    """The calls of `Store.queues`, for asyncio."""
 
     __slots__ = ()
 

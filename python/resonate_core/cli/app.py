@@ -44,7 +44,7 @@ def root(
 
 
 def command_for(arguments: Sequence[str]) -> Any:
-    """The program as click runs it, kept for the next call: to make it takes longer than most commands.
+    """Return the program for click, and keep it for the next call: making it takes longer than most commands.
 
     Args:
         arguments: The arguments of the command. If the first one is a command, the program has no other.

@@ -30,7 +30,7 @@ def _flags(context: Any) -> StoreFlags:
 
 
 def _of_store(found: Callable[[Target, str], Iterable[str]]) -> Completer:
-    """A completer that asks the store. A store that is not there, or refuses, has nothing to offer: a shell is no place for errors."""
+    """Make a completer that asks the store. If the store does not exist or refuses, there is nothing to offer and no error."""
 
     def complete(ctx: Any, incomplete: str) -> list[str]:
         try:

@@ -1,4 +1,4 @@
-"""``resonate-core conformance``: judges a server by the contract."""
+"""``resonate-core conformance``: checks a server against the contract."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def conformance(
     ] = None,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="how long one answer is waited for", min=0.1)] = 30,
 ) -> None:
-    """Judge a server by the contract: tables of states and requests, random programs, and several connections at the same time.
+    """Check a server against the contract: tables of states and requests, random programs, and several connections at the same time.
 
     It uses ids with a prefix of its own and settles or deletes what it made. Exit code: 0 no findings, 1 findings, 3 unreachable.
     """

@@ -29,7 +29,7 @@ _JOB = ("id", "type", "queue", "state")
 
 
 def _lines(out: Output, frame: Frame) -> None:
-    """The frame for a pipe: each line begins with the word queue, running or failure."""
+    """Return the frame for a pipe: each line begins with the word queue, running or failure."""
     queues = []
     for queue in frame.queues:
         rates = [None if rate is None else round(rate, 3) for rate in (queue.per_second, queue.failed_per_second)]
@@ -60,7 +60,7 @@ def _print(session: Session, frame: Frame) -> None:
 
 
 def _rest(reader: Reader, pause: float) -> float:
-    """How long (s) to wait for the next frame: the store is for others at least three quarters of the time."""
+    """Return how long (s) to wait for the next frame, so that the dash uses the store for a quarter of the time at most."""
     return max(pause, 3 * reader.took)
 
 
@@ -69,7 +69,7 @@ def _last_seen(why: str) -> str:
 
 
 class _Live:
-    """Frames in the place of one another, and keys between them."""
+    """Shows one frame after the other in the same place, and reads keys meanwhile."""
 
     def __init__(self, session: Session, reader: Reader, frame: Frame, pause: float) -> None:
         self._session, self._reader, self._pause = session, reader, pause
@@ -78,7 +78,7 @@ class _Live:
         self._screen = Screen()
 
     def run(self) -> None:
-        """Until the person quits, or it is interrupted."""
+        """Run until the person quits, or until it is interrupted."""
         from rich.live import Live
 
         with Keys() as keys, Live(console=self._session.out.console, screen=True, auto_refresh=False) as live:

@@ -1,4 +1,4 @@
-"""What a dash shows at one instant, and what it must remember from one to the next: rates, and failures found page by page."""
+"""The contents of a dash at one instant, and what it keeps from one instant to the next: rates, and failures found page by page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TREND = 20
 
 
 def failed_at(job: Mapping[str, Any]) -> int | None:
-    """When a job last failed, in Unix ms: its last attempt, the end of its retries or of its time; None if it never did.
+    """Return when a job last failed, in Unix ms: its last attempt, or its end as failed or expired; None if it never did.
 
     Example:
         >>> from resonate_core.cli.dash_frame import failed_at
@@ -62,11 +62,11 @@ class QueueFrame:
         return str(self.stats["name"])
 
     def count(self, *states: str) -> int:
-        """How many jobs are in these states."""
+        """Return how many jobs are in these states."""
         return sum(int(self.stats["counts"].get(state, 0)) for state in states)
 
     def today(self, at: int) -> tuple[int, int]:
-        """Attempts that ended and that failed on the day (UTC) of an instant."""
+        """Return the attempts that ended and that failed on the day (UTC) of an instant."""
         day = moment(at)[:10]
         return next(((one["processed"], one["failed"]) for one in self.stats["days"] if one["day"] == day), (0, 0))
 
@@ -103,7 +103,7 @@ class Frame:
 
 @dataclass
 class _Sweep:
-    """One walk through all failures. Searches are ordered by id, so the last ones are known when it has ended."""
+    """One pass over all failures. Searches are ordered by id, so the newest failures are known only at its end."""
 
     searches: list[dict[str, Any]]
     found: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class Reader:
         )
 
     def job(self, id: str) -> dict[str, Any] | None:
-        """Reads one job; None if it is not there."""
+        """Read one job; None if it does not exist."""
         status, data = self._target.ask("job.get", {"id": id})
         if status == 404:
             return None
@@ -191,7 +191,7 @@ class Reader:
         return found
 
     def _searches(self, counted: list[list[dict[str, Any]]], states: Sequence[str], limit: int) -> list[dict[str, Any]]:
-        """What to search for jobs of these states, where the counts say that there are any: a search for none reads them all."""
+        """Return the searches for jobs of these states, if the counts say that there are any: a search that finds none reads all jobs."""
         return [
             {**scope, "state": state, "limit": limit}
             for scope, queues in zip(self._scopes, counted, strict=True)
@@ -219,7 +219,7 @@ class Reader:
         return frames
 
     def _failures(self, searches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
-        """The last known failures, and whether all were read.
+        """Return the newest known failures, and whether all were read.
 
         A page at least is read each time, and until a walk has ended, what the one before has found is shown with it.
         """
@@ -237,7 +237,7 @@ class Reader:
         return _latest(known.values()), self._before is not None
 
     def _turn_pages(self, sweep: _Sweep) -> None:
-        """Reads the next page of each search that has one."""
+        """Read the next page of each search that has one."""
         pages = self._answers([self._target.envelope("job.search", search) for search in sweep.searches])
         for page in pages:
             sweep.found.update((job["id"], job) for job in page["jobs"])
@@ -250,7 +250,7 @@ class Reader:
 
 
 def _latest(jobs: Any) -> list[dict[str, Any]]:
-    """The jobs that failed last; a job that was archived by hand has not failed."""
+    """Return the jobs that failed last; a job that was archived by hand has not failed."""
     failed = [(at, job) for job in jobs for at in [failed_at(job)] if at is not None]
     failed.sort(key=lambda one: (-one[0], one[1]["id"]))
     return [job for _, job in failed[:_KEPT]]

@@ -1,4 +1,4 @@
-"""What a person looks at in the dash: all of it, one queue, or one job; and how keys change that."""
+"""What the dash shows: everything, one queue, or one job; and how keys change that."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Screen:
         self.selected = 0
 
     def narrowed(self, frame: Frame) -> Frame:
-        """Return what of a frame is shown: that of the opened queue, and what has the text of the filter."""
+        """Return the part of a frame that is shown: the opened queue's, and the lines that contain the text of the filter."""
         queue = self.shown.name if self.shown.kind == "queue" else None
         queues = [one for one in frame.queues if queue is None or one.name == queue]
         jobs = {"running": frame.running, "failures": frame.failures}
@@ -128,7 +128,7 @@ class Screen:
         return any(self.filter.lower() in str(one).lower() for one in texts if one)
 
     def lines(self, frame: Frame) -> list[Shown]:
-        """Return what can be opened, in the order on the screen, of a frame that is narrowed."""
+        """Return the lines of a narrowed frame that can be opened, in the order on the screen."""
         if self.shown.kind == "job":
             return []
         queues = [Shown("queue", one.name) for one in frame.queues] if self.shown.kind == "all" else []

@@ -23,7 +23,7 @@ _HEAD = 2
 
 
 def spark(values: Sequence[float]) -> str:
-    """Values as a row of bars, the highest of which is the largest value.
+    """Return values as a row of bars; the highest bar is the largest value.
 
     Example:
         >>> from resonate_core.cli.dash_view import spark
@@ -114,7 +114,7 @@ def _failure_columns(at: int) -> list[Column]:
 
 
 def _rooms(frame: Frame, height: int | None) -> tuple[int, int, int]:
-    """How many rows each table may have; what one does not use is for the others."""
+    """Return how many rows each table may have; rows that one does not need are given to the others."""
     queues, running, failures = len(frame.queues), len(frame.running), len(frame.failures)
     if height is None:
         return queues, running, failures
@@ -130,7 +130,7 @@ def _titled(count: int, shown: int, name: str) -> str:
 
 
 def _window(rows: Sequence[Any], room: int, selected: int) -> tuple[Sequence[Any], int | None]:
-    """As many rows as there is room for, with the selected one among them, and its place."""
+    """Return as many rows as fit, the selected one among them, and its position."""
     if not 0 <= selected < len(rows):
         return rows[:room], None
     first = max(selected - room + 1, 0)
@@ -169,7 +169,7 @@ def drawn(frame: Frame, name: str, width: int, height: int | None, remark: str =
 
 
 def head(at: int, name: str, width: int, remark: str, note: str) -> Text:
-    """The first line: the store, the instant, what a person has set, and the problem."""
+    """Return the first line: the store, the instant, a note such as the filter, and the problem in red."""
     from rich.text import Text
 
     line = Text.assemble((clean(name), "bold"), ("  " + moment(at)[:19].replace("T", " ") + "Z", "dim"))

@@ -1,4 +1,4 @@
-"""The end of commands that have no other: Ctrl-C and SIGTERM."""
+"""Ctrl-C and SIGTERM as the normal end of a command that would otherwise run for ever."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ended_by_signals"]
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Ctrl-C ends what is inside, as SIGTERM does: neither is an error of a view that has no other end."""
+    """End the block at Ctrl-C and at SIGTERM, without an error."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

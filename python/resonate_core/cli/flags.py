@@ -1,4 +1,4 @@
-"""A flag for each setting of the server, made from the models that hold them, so that none is forgotten and all say the same."""
+"""A flag for each setting of the server, made from the models of the settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["given_by", "parameters"]
 
 
 def _members(annotation: Any) -> list[Any]:
-    """The types that a value may have, None aside."""
+    """Return the types that a value may have, except None."""
     origin = typing.get_origin(annotation)
     if origin is Annotated:
         return _members(typing.get_args(annotation)[0])
@@ -46,7 +46,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def parameters() -> list[inspect.Parameter]:
-    """The parameters of a function that takes every setting, each None where it was not given."""
+    """Return the parameters of a function that takes every setting; None means that a setting is not given."""
     made = []
     for table, field in Settings.model_fields.items():
         model = typing.cast(Any, field.annotation)
@@ -71,7 +71,7 @@ def parameters() -> list[inspect.Parameter]:
 
 
 def given_by(arguments: dict[str, Any]) -> Given:
-    """The tables that flags spoke of, out of the arguments of such a function."""
+    """Return the tables of settings that were given as flags, from the arguments of such a function."""
     tables: Given = {}
     for name, value in arguments.items():
         table, _, key = name.partition("__")

@@ -1,4 +1,4 @@
-"""Jobs that were sent last, and jobs of a time: by the store's own order where it has one, else by reading a part of all."""
+"""The newest jobs, and jobs of a period: in the store's own order if it has one, else by reading a part of all jobs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Wanted:
     cursor: str | None = None
 
     def has(self, job: dict[str, Any]) -> bool:
-        """Whether a job is of that time."""
+        """Whether a job is of this period."""
         sent_at = int(job["sentAt"])
         return (self.since is None or sent_at >= self.since) and (self.until is None or sent_at <= self.until)
 
@@ -59,7 +59,7 @@ class Found:
 
 
 def newest(target: Target, wanted: Wanted) -> Found:
-    """Return the jobs that were sent last.
+    """Return the newest jobs.
 
     Example:
         >>> from pathlib import Path
@@ -78,7 +78,7 @@ def newest(target: Target, wanted: Wanted) -> Found:
 
 
 def _swept(target: Target, wanted: Wanted) -> Found:
-    """Searches are ordered by id: all jobs are read, or as many as may be, and the last sent are kept."""
+    """Read all jobs, or as many as permitted, and keep the newest: searches are ordered by id."""
     read = 0
 
     def looked_at() -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Tables of jobs and queues for a terminal: a line for each, and as many columns as there is room for."""
+"""Tables of jobs and queues for a terminal: a line for each, with as many columns as fit."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _LEAST = 20
 
 
 def text(shown: Any, style: str = "") -> Text:
-    """A cell, without what a terminal would act on."""
+    """Return the text of a cell without control characters."""
     from rich.text import Text
 
     return Text(clean(str(shown)), style=style)
 
 
 def short(number: float) -> str:
-    """A number in at most six characters.
+    """Return a number in at most six characters.
 
     Example:
         >>> from resonate_core.cli.jobs_table import short
@@ -64,7 +64,7 @@ class Column:
 
 
 def middle_cut(shown: str, width: int) -> str:
-    """A text without its middle, if it is longer than there is room for.
+    """Return a text without its middle, if it is too long.
 
     Example:
         >>> from resonate_core.cli.jobs_table import middle_cut
@@ -83,7 +83,7 @@ def _needed(column: Column, cells: Sequence[Text]) -> int:
 
 
 def _chosen(columns: Sequence[Column], rows: Sequence[Any], width: int) -> tuple[list[tuple[Column, list[Text]]], int]:
-    """The columns that are shown, with their cells, and how much room is left beside them."""
+    """Return the shown columns with their cells, and the width that is left beside them."""
     made = [(column, [column.cell(row) for row in rows]) for column in columns]
     made = [(column, cells) for column, cells in made if column.always or any(cell.plain for cell in cells)]
     while True:
@@ -95,7 +95,7 @@ def _chosen(columns: Sequence[Column], rows: Sequence[Any], width: int) -> tuple
 
 
 def _shortened(column: Column, cells: list[Text], left: int) -> list[Text]:
-    """The cells of a column whose texts are cut in their middle, so that the others have their room."""
+    """Cut the texts of a column in their middle, so that the other columns fit."""
     if not column.middle:
         return cells
     room = max(_needed(column, cells) + left, _LEAST)
@@ -103,7 +103,7 @@ def _shortened(column: Column, cells: list[Text], left: int) -> list[Text]:
 
 
 def fits(columns: Sequence[Column], rows: Sequence[Any], width: int) -> bool:
-    """Whether there is room for all that has something to show."""
+    """Whether all columns with contents fit."""
     return _chosen([Column(one.name, one.cell, always=one.always) for one in columns], rows, width)[1] >= 0
 
 
@@ -116,7 +116,7 @@ def fitted(
     cut: bool = False,
     selected: int | None = None,
 ) -> Table:
-    """A table that is no wider than it may be.
+    """Return a table that is no wider than permitted.
 
     Args:
         columns: The possible columns.

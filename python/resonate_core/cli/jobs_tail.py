@@ -1,4 +1,4 @@
-"""``resonate-core jobs tail``: what happens to jobs, a line each, as it happens."""
+"""``resonate-core jobs tail``: prints a line for each event of a job as it happens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COLUMNS = ("at", "id", "queue", "type", "event", "attempt", "worker", "error")
 
 @dataclass(frozen=True)
 class Happening:
-    """One thing that happened to a job.
+    """One event of a job.
 
     Attributes:
         at: When, in Unix ms.
@@ -55,7 +55,7 @@ class Happening:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells it from all others."""
+        """What identifies it."""
         return (self.job["id"], self.job["sentAt"], self.at, self.event, self.attempt)
 
     def row(self) -> list[Any]:
@@ -64,7 +64,7 @@ class Happening:
 
 
 def happenings(job: dict[str, Any]) -> Iterator[Happening]:
-    """Yield the events of a job that its record knows, in order.
+    """Yield the events that a job's record shows, in order.
 
     Example:
         >>> from resonate_core.cli.jobs_tail import happenings
@@ -89,7 +89,7 @@ def happenings(job: dict[str, Any]) -> Iterator[Happening]:
 
 
 class Tail:
-    """Finds what happens to jobs, look by look.
+    """Finds the events of jobs that are new since the last poll.
 
     Args:
         target: The store.
@@ -105,7 +105,7 @@ class Tail:
         self.is_partial = False
 
     def look(self) -> list[Happening]:
-        """Return what has happened since the last look, in order."""
+        """Return the events since the last poll, in order."""
         began = now()
         ask = self._target.envelope
         searches = [ask("job.search", {**self._filters, "state": state, "limit": _MOST_LIVE}) for state in _LIVE]
@@ -120,7 +120,7 @@ class Tail:
         return self._new(found)
 
     def last(self, count: int) -> list[Happening]:
-        """Return the last things that happened to the jobs that were sent last, before the first look."""
+        """Return the last events of the newest jobs, before the first poll."""
         jobs = newest(self._target, Wanted(self._filters, limit=max(count, 1))).jobs
         all_of_them = sorted((one for job in reversed(jobs) for one in happenings(job)), key=lambda one: one.at)
         for one in all_of_them:
@@ -181,7 +181,7 @@ def tail(
     interval: Annotated[str, typer.Option("--interval", metavar="LENGTH", help="time between looks: 1s, 500ms")] = "1s",
     once: Annotated[bool, typer.Option("--once", help="end after what happened last", show_default=False)] = False,
 ) -> None:
-    """Follow what happens to jobs, a line each: enqueued, started, failed, completed, until Ctrl-C.
+    """Print a line for each event of a job: enqueued, started, failed, completed, until Ctrl-C.
 
     Jobs that begin and end between two looks and are deleted at once are not seen.
     """

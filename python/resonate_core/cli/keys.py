@@ -89,11 +89,11 @@ class Keys:
 
     @property
     def are_read(self) -> bool:
-        """Whether there is a terminal that sends keys."""
+        """Whether standard input is a terminal whose keys can be read."""
         return self._before is not None
 
     def wait(self, length: float) -> list[str]:
-        """Return the keys that come within a length of time (s), as soon as there are any; none if it passes."""
+        """Return the keys that arrive within a time (s), as soon as there are any; none after that."""
         if self._before is None:
             sleep(length)
             return []

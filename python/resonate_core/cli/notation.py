@@ -17,7 +17,7 @@ _RATE = re.compile(r"(\d+)/(\w[\w.]*)(?:,burst=(\d+))?", re.ASCII)
 
 
 def exact(ms: int) -> str:
-    """A length of time in the one unit that tells it wholly.
+    """Return a duration in the largest unit that gives a whole number.
 
     Example:
         >>> from resonate_core.cli.notation import exact
@@ -31,7 +31,7 @@ def exact(ms: int) -> str:
 
 
 def read_policy(text: str, option: str, codes: list[str] | None = None) -> dict[str, Any]:
-    """A retry policy as job.enqueue takes it (JOBS 3).
+    """Parse a retry policy into the form of job.enqueue (JOBS 3).
 
     Args:
         text: `asynq`; `fixed:` and the intervals, the last of which repeats; `exponential:` and the first delay, then any of `factor=`,
@@ -87,7 +87,7 @@ def _number(text: str) -> int | float:
 
 
 def policy_text(policy: Mapping[str, Any]) -> str:
-    """A policy as `read_policy` takes it, with the codes that it is for.
+    """Return a policy in the form that `read_policy` parses, with the codes that it retries.
 
     Example:
         >>> from resonate_core.cli.notation import policy_text
@@ -108,7 +108,7 @@ def policy_text(policy: Mapping[str, Any]) -> str:
 
 
 def read_rate(text: str, option: str) -> dict[str, int]:
-    """A rate as queue.set takes it.
+    """Parse a rate into the form of queue.set.
 
     Args:
         text: How many jobs in which time, `100/1m` or `100/m`, and how many at once after a pause, `,burst=20`.
@@ -131,7 +131,7 @@ def read_rate(text: str, option: str) -> dict[str, int]:
 
 
 def rate_text(rate: Mapping[str, int]) -> str:
-    """A rate as `read_rate` takes it.
+    """Return a rate in the form that `read_rate` parses.
 
     Example:
         >>> from resonate_core.cli.notation import rate_text
@@ -143,7 +143,7 @@ def rate_text(rate: Mapping[str, int]) -> str:
 
 
 def groups_text(groups: Mapping[str, int]) -> str:
-    """How a queue gathers jobs: how many, how long after the last one, how long after the first.
+    """Return how a queue gathers jobs: the size, the grace after the last job, the maximum delay after the first.
 
     Example:
         >>> from resonate_core.cli.notation import groups_text

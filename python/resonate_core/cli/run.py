@@ -1,4 +1,4 @@
-"""One run of the command line: each error becomes an exit code and a line with the reason, never a traceback."""
+"""One run of the command line: an error becomes an exit code and one line, never a traceback."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _fail(message: str, status: int | None, code: int, as_json: bool) -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command and gives its exit code."""
+    """Run one command, and return its exit code."""
     from resonate_core.cli.app import command_for
 
     as_json = "--json" in arguments

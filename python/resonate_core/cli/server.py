@@ -73,7 +73,7 @@ def wants_flags(arguments: Sequence[str]) -> bool:
 
 
 def add_to(app: typer.Typer, with_flags: bool) -> None:
-    """Adds them to the program, with their flags if they are asked for."""
+    """Add the commands to the program, with their flags if `flags` is set."""
     flags: list[inspect.Parameter] = []
     if with_flags:
         from resonate_core.cli.flags import parameters

@@ -55,7 +55,7 @@ _COLUMNS = {
 
 
 def clean(text: str) -> str:
-    r"""A text that other people wrote, without what a terminal would act on.
+    r"""Return a text of other people without control characters.
 
     Example:
         >>> from resonate_core.cli.show import clean
@@ -66,7 +66,7 @@ def clean(text: str) -> str:
 
 
 def confirmed(question: str) -> bool:
-    """Asks on standard error, and reads the answer from standard input."""
+    """Ask on standard error, and read the answer from standard input."""
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -76,7 +76,7 @@ def _is_instant(name: str) -> bool:
 
 
 def beside(ms: int, present: int) -> str:
-    """How far an instant is from another; empty where that is more than a year.
+    """Return how far an instant is from another one; empty if that is more than a year.
 
     Example:
         >>> from resonate_core.cli.show import beside
@@ -90,13 +90,13 @@ def beside(ms: int, present: int) -> str:
 
 
 def payload_text(value: Mapping[str, Any]) -> str:
-    """The data of a value to read: its JSON where it is JSON in base64, else the data as it is."""
+    """Return the data of a value for people: its JSON if it is JSON in base64, else the data as it is."""
     payload = decoded(value)
     return clean(payload.text if payload.kind == "json" else value.get("data") or "")
 
 
 def say(text: str) -> None:
-    """A remark that is no result: on standard error."""
+    """Print a remark on standard error: it is no result."""
     print(text, file=sys.stderr)
 
 
@@ -113,7 +113,7 @@ class Output:
 
     @property
     def is_rich(self) -> bool:
-        """Whether a person looks at it."""
+        """Whether the output is for a person at a terminal."""
         return not self.as_json and sys.stdout.isatty()
 
     @property
@@ -126,18 +126,18 @@ class Output:
         return self._console
 
     def json(self, document: Any) -> None:
-        """Prints a document, with indents where a person looks."""
+        """Print a document, indented for a person."""
         print(json.dumps(document, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False))
 
     def line(self, text: str, document: Any) -> None:
-        """Prints one line, or the document that says the same."""
+        """Print one line, or the document with the same content."""
         if self.as_json:
             self.json(document)
         else:
             print(text)
 
     def answer(self, data: dict[str, Any], done: str = "done") -> None:
-        """Prints the data of an answer by its members; `done` where it has none."""
+        """Print the data of an answer by its members, or `done` if it has none."""
         if self.as_json:
             self.json(data)
             return
@@ -160,7 +160,7 @@ class Output:
             say(f"there is more: --cursor {data['cursor']!r}, or --all")
 
     def record(self, record: Mapping[str, Any], title: str, prefix: str = "") -> None:
-        """Prints the members of one record, a line each; to a pipe: their names after a prefix, and a tab."""
+        """Print the members of one record, a line each; to a pipe: the names with a prefix, and tabs."""
         cells = [(name, cell) for name, value in record.items() for cell in [self._cell(name, value)] if cell or name == "id"]
         if not self.is_rich:
             for name, cell in cells:
@@ -177,14 +177,14 @@ class Output:
         self.console.print(table)
 
     def rows(self, kind: str, records: Sequence[Mapping[str, Any]], title: str | None = None) -> None:
-        """Prints records, a line each: their usual columns; and to a person how many there are."""
+        """Print records, a line each, with their usual columns; to a person also their number."""
         self.table(_COLUMNS[kind], [[record.get(name) for name in _COLUMNS[kind]] for record in records])
         if self.is_rich:
             name = title or kind
             say(f"{len(records)} {name.removesuffix('s') if len(records) == 1 else name}")
 
     def table(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Prints a table; to a pipe: tabs between its cells, and no heads."""
+        """Print a table; to a pipe: tabs between cells, and no headings."""
         if not self.is_rich:
             for row in rows:
                 print(*(self._cell(name, value) for name, value in zip(names, row, strict=True)), sep="\t")
@@ -209,7 +209,7 @@ class Output:
             self.console.print(table)
 
     def tree(self, tree: Callable[[], Tree]) -> None:
-        """Prints a tree; to a pipe or a file without colours and with whole lines."""
+        """Print a tree; to a pipe or a file without colours and with whole lines."""
         if self.is_rich:
             self.console.print(tree())
             return
@@ -242,7 +242,7 @@ class Output:
         return clean(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def _listed(self, name: str, value: Any) -> str:
-        """A cell among many: an instant to the second, since columns are narrow."""
+        """Return a cell of a table: instants to the second, since columns are narrow."""
         if _is_instant(name) and isinstance(value, int):
             return moment(value)[:19].replace("T", " ") + "Z" if value < _LAST_OF_THE_CALENDAR else str(value)
         return self._cell(name, value)

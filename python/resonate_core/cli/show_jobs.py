@@ -75,7 +75,7 @@ def _count(out: Output, number: int, one: str) -> None:
 
 
 def show_jobs(out: Output, data: dict[str, Any]) -> None:
-    """Prints the jobs of a search, a line each."""
+    """Print the jobs of a search, a line each."""
     if out.as_json:
         out.json(data)
         return
@@ -90,7 +90,7 @@ def show_jobs(out: Output, data: dict[str, Any]) -> None:
 
 
 def _when(job: Mapping[str, Any], present: int) -> str:
-    """The time of a job for a person: until it continues, since it waits or runs, or since it ended."""
+    """Return the time of a job for a person: until its next move, since it waits or runs, or since it ended."""
     since = {"pending": "enqueuedAt", "claimed": "claimedAt", "running": "startedAt"}.get(job["state"])
     at = job.get(since) if since else next_at(job) or ended_at(job)
     if job.get("gathering"):
@@ -99,7 +99,7 @@ def _when(job: Mapping[str, Any], present: int) -> str:
 
 
 def _person(jobs: Sequence[Mapping[str, Any]], width: int) -> Table:
-    """Jobs for a person: what differs, in a line each."""
+    """Return jobs for a person, a line each, with the columns that differ between them."""
     present = now()
 
     def priority(job: Mapping[str, Any]) -> Text:
@@ -122,7 +122,7 @@ def _person(jobs: Sequence[Mapping[str, Any]], width: int) -> Table:
 
 
 def show_job(out: Output, data: dict[str, Any]) -> None:
-    """Prints the one job of an answer; its attempts and the lines of its report aside."""
+    """Print the one job of an answer, except its attempts and the lines of its report."""
     if out.as_json:
         out.json(data)
         return
@@ -149,7 +149,7 @@ def _took(attempt: Mapping[str, Any]) -> int | None:
 
 
 def show_attempts(out: Output, attempts: Sequence[Mapping[str, Any]]) -> None:
-    """Prints the attempts of a job, a line each, the first first; in a pipe each begins with the word attempt."""
+    """Print the attempts of a job, a line each, the first one first; to a pipe each begins with the word attempt."""
     if not out.is_rich:
         known = [{**one, "took": _took(one), "error": error_text(one.get("error"))} for one in attempts]
         out.table(("kind", *_ATTEMPT), [["attempt", *(one.get(name) for name in _ATTEMPT)] for one in known])
@@ -160,7 +160,7 @@ def show_attempts(out: Output, attempts: Sequence[Mapping[str, Any]]) -> None:
 
 
 def show_lines(out: Output, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Prints the log lines of a job, the oldest first; in a pipe each begins with the word line."""
+    """Print the log lines of a job, the oldest first; to a pipe each begins with the word line."""
     if not out.is_rich:
         if lines:
             out.table(("kind", *_LINE), [["line", *(one[name] for name in _LINE)] for one in lines])
@@ -175,7 +175,7 @@ def show_lines(out: Output, lines: Sequence[Mapping[str, Any]]) -> None:
 
 
 def attempts_table(attempts: Sequence[Mapping[str, Any]], width: int) -> Table:
-    """The attempts of a job for a person, a line each."""
+    """Return the attempts of a job for a person, a line each."""
 
     def took(attempt: Mapping[str, Any]) -> Text:
         ms = _took(attempt)
@@ -197,7 +197,7 @@ def attempts_table(attempts: Sequence[Mapping[str, Any]], width: int) -> Table:
 
 
 def member_lines(job: Mapping[str, Any], present: int) -> list[tuple[str, str]]:
-    """The members of a job that a person asks for first, each in one line: name and text.
+    """Return the most important members of a job: the name and the text of each.
 
     Example:
         >>> from resonate_core.cli.show_jobs import member_lines
@@ -227,7 +227,7 @@ def member_lines(job: Mapping[str, Any], present: int) -> list[tuple[str, str]]:
 
 
 def order_text(members: Mapping[str, Any]) -> dict[str, str]:
-    """The defaults of a queue's or a schedule's jobs, in the form of the options that set them.
+    """Return the defaults of the jobs of a queue or a schedule, in the form of the options that set them.
 
     Example:
         >>> from resonate_core.cli.show_jobs import order_text
@@ -262,7 +262,7 @@ def _queue_name(queue: Mapping[str, Any]) -> Text:
 
 
 def show_queues(out: Output, data: dict[str, Any]) -> None:
-    """Prints the settings of queues, a line each."""
+    """Print the settings of queues, a line each."""
     if out.as_json:
         out.json(data)
         return
@@ -288,7 +288,7 @@ def show_queues(out: Output, data: dict[str, Any]) -> None:
 
 
 def show_queue(out: Output, data: dict[str, Any]) -> None:
-    """Prints the settings of one queue, a line each."""
+    """Print the settings of one queue, a line each."""
     if out.as_json:
         out.json(data)
         return
@@ -300,7 +300,7 @@ def show_queue(out: Output, data: dict[str, Any]) -> None:
 
 
 def show_stats(out: Output, queues: Sequence[Mapping[str, Any]], days: int) -> None:
-    """Prints how many jobs each queue has in each state, and what it did on its last days.
+    """Print how many jobs each queue has in each state, and its attempts of the last days.
 
     In a pipe each line begins with the word queue or day.
 
@@ -339,7 +339,7 @@ def _number(count: int, style: str = "") -> Text:
 
 
 def _counts(queues: Sequence[Mapping[str, Any]], width: int) -> Table:
-    """A line for each queue; where that is too wide, a line for each state."""
+    """Return a line for each queue; if that is too wide, a line for each state."""
 
     def counted(state: str) -> Callable[[Mapping[str, Any]], Text]:
         return lambda queue: _number(queue["counts"].get(state, 0), COLOURS[state])

@@ -142,7 +142,7 @@ class FileTarget(Target):
         return str(self.store.url or self._place)
 
     def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
-        """One transaction for all of them."""
+        """Run all of them in one transaction."""
         return self.store.apply(list(requests))
 
     def close(self) -> None:
@@ -173,13 +173,13 @@ class UrlTarget(Target):
             raise Failure(f"--{error}", Exit.USAGE) from error  # it begins with the name: url or token
 
     def another(self) -> UrlTarget:
-        """A second connection to the same server."""
+        """Return a second connection to the same server."""
         server = self._remote.server
         return UrlTarget(server.url, self.dialect, server.token, server.timeout)
 
     @property
     def address(self) -> tuple[str, str | None]:
-        """The URL and the token, for what is no request of the protocol."""
+        """The URL and the token, for requests that are not part of the protocol."""
         return self._remote.server.url.rstrip("/"), self._remote.server.token
 
     @property
@@ -188,7 +188,7 @@ class UrlTarget(Target):
         return self._remote.server.name
 
     def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
-        """As a client's requests are sent, each once."""
+        """Send requests as a client does, each once."""
         try:
             return self._remote.exchange(requests)
         except Unreachable as error:

@@ -1,4 +1,4 @@
-"""``resonate-core tree``: a workflow and all that it called."""
+"""``resonate-core tree``: a workflow and all its calls."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _drawn(root: Call) -> Tree:
 
 
 def _document(root: Call) -> dict[str, Any]:
-    """Flat, in the order of the tree: `parent` and `depth` say the rest."""
+    """Return the calls as a flat list, in the order of the tree, each with `parent` and `depth`."""
     present = now()
     rows: list[dict[str, Any]] = []
     parents: list[str] = []

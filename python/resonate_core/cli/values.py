@@ -29,7 +29,7 @@ def now() -> int:
 
 
 def refuse(option: str, text: str, rule: str) -> NoReturn:
-    """Ends the command: a value breaks its rule."""
+    """End the command with the error of an invalid value."""
     raise Failure(f"{option}: {text!r} {rule}", Exit.USAGE)
 
 
@@ -131,7 +131,7 @@ def tags_of(texts: Sequence[str] | None, target: str | None) -> dict[str, str]:
 
 
 def _given(text: str, option: str) -> str:
-    """The text itself, that of a file (`@file`), or standard input's (`-`)."""
+    """Return the text itself, that of a file (`@file`), or that of standard input (`-`)."""
     if text == "-":
         return sys.stdin.read()
     if not text.startswith("@"):
@@ -159,7 +159,7 @@ def read_json(text: str, option: str) -> Any:
 
 
 def encode(value: Any) -> str:
-    """JSON in base64, as the clients of the protocol write the data of a value.
+    """Encode a value as JSON in base64, as the clients of the protocol do.
 
     Example:
         >>> from resonate_core.cli.values import encode
@@ -170,7 +170,7 @@ def encode(value: Any) -> str:
 
 
 def payload(text: str | None, option: str, *, raw: bool, headers: dict[str, str] | None = None) -> dict[str, Any]:
-    """A value of the protocol: `{"headers", "data"}`, each where it was given.
+    """Return a value of the protocol, `{"headers", "data"}`, with the members that are given.
 
     Args:
         text: JSON, `@file` with it, or `-` for standard input; None: no data.

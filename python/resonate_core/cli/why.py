@@ -49,7 +49,7 @@ def _following(found: dict[str, Any]) -> str:
 
 
 def _asked(target: UrlTarget, id: str) -> dict[str, Any]:
-    """Ask the dashboard of a server: it knows who awaits a promise, which no request of the protocol shows."""
+    """Ask the dashboard of a server: it shows which task awaits a promise, which no request of the protocol shows."""
     try:
         import httpx
     except ModuleNotFoundError as error:

@@ -89,7 +89,7 @@ def _runs(thing: Any) -> bool:
 
 
 def _log_to_stderr(level: str | None, format: str | None) -> None:
-    """Lines with time and level, unless the program has set up its logging and nothing else is asked for.
+    """Log lines with time and level to standard error, unless the program has set up logging and no option asks for it.
 
     Raises:
         Failure: There is no such level or format (USAGE), or what writes it is not installed (FAILED).

@@ -1,4 +1,4 @@
-"""``resonate-core workers``: who holds what, and how fresh its leases are."""
+"""``resonate-core workers``: the leases of each worker, and when they end."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Holder:
         self.heartbeat_at = max((at for at in (self.heartbeat_at, heartbeat_at) if at is not None), default=None)
 
     def state(self, at: int) -> str:
-        """`late` if one of its leases is over, else `fresh`; empty if no lease is known."""
+        """`late` if one of its leases has expired, else `fresh`; empty if no lease is known."""
         return "" if self.until is None else "late" if self.until <= at else "fresh"
 
     def document(self, at: int) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def holders(target: Target) -> list[Holder]:
 
 
 def workers(session: Session) -> None:
-    """List the workers that hold jobs or tasks: how many, since when, and when the first of their leases ends.
+    """List the workers that hold jobs or tasks: the number of leases, since when, and when the first one ends.
 
     A worker that holds nothing is not known to the store.
     """

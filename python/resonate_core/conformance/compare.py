@@ -1,4 +1,4 @@
-"""What two replies have in common if they are the same by the contract."""
+"""The parts of two replies that must be equal by the contract."""
 
 from __future__ import annotations
 

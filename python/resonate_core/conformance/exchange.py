@@ -1,4 +1,4 @@
-"""Requests to the server that is judged, with the whole of each answer and the instants before and after it."""
+"""Requests to the server under test, with their whole responses and the instants before and after."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class Answer:
 
 
 class JudgedServer(ServerClient):
-    """Connections to the server that is judged."""
+    """Connections to the server under test."""
 
     def another(self) -> JudgedServer:
-        """Connections of their own to the same server."""
+        """Return more connections to the same server."""
         return JudgedServer(self.url, self.token, self.timeout)
 
     def ask(self, request: dict[str, Any]) -> Answer:
-        """Send an envelope; a server that is busy (429) gets it again, for it has not run.
+        """Send an envelope; a busy server (429) gets it again, since it has not run it.
 
         Raises:
             Unreachable: There was no answer, or it stays busy.
@@ -96,11 +96,11 @@ class JudgedServer(ServerClient):
         return Counter(reply["head"]["status"] for reply in replies if isinstance(reply, dict))
 
     def _signed(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The request with the token in its head."""
+        """Return the request with the token in its head."""
         return request if self.token is None else dict(request, head=dict(request["head"], auth=self.token))
 
     def events(self, path: str, silence: float) -> list[dict[str, Any]]:
-        """The messages of a poll stream until it is silent for so many seconds.
+        """Yield the messages of a poll stream until none comes for this many seconds.
 
         Raises:
             ResonateError: The server has no such stream.

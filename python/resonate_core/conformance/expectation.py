@@ -1,4 +1,4 @@
-"""What a table says, beside what the model says: a scene checks both."""
+"""The expectation of a table, which a scene checks in addition to that of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a judge found: rules that are broken, and rules that could not be judged."""
+"""The findings of a judge: violated rules, and rules that could not be judged."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ class Tally:
     not_judged: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def count(self, rule: str) -> None:
-        """Note that a scene of a rule was judged."""
+        """Count a scene of a rule that was judged."""
         self.judged[rule] = self.judged.get(rule, 0) + 1
 
     def leave(self, rule: str, reason: str, scenes: int = 1) -> None:
-        """Note that scenes of a rule were not judged."""
+        """Count scenes of a rule that were not judged."""
         reasons = self.not_judged.setdefault(rule, {})
         reasons[reason] = reasons.get(reason, 0) + scenes
 
     def add(self, other: Tally) -> None:
-        """Add the numbers of another one."""
+        """Add the counts of another tally."""
         for rule, number in other.judged.items():
             self.judged[rule] = self.judged.get(rule, 0) + number
         for rule, reasons in other.not_judged.items():

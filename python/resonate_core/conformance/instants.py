@@ -1,4 +1,4 @@
-"""The server's clock, seen from here: between which two instants a request has run."""
+"""The server's clock as estimated here: the bounds of the instant at which a request ran."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class ServerTime:
 
     @property
     def known(self) -> bool:
-        """Whether an instant was seen."""
+        """Whether an instant of the server is known."""
         return self.fixed is not None or self._learned[0] > -math.inf
 
     def learn(self, begin: float, end: float, instant: int) -> None:
-        """Note that the server's clock showed an instant between two readings of the stopwatch."""
+        """Learn that the server's clock showed an instant between two readings of the stopwatch."""
         low, high = instant - end, instant + 1 - begin
         known_low, known_high = self._offset(end)
         if low > known_high or high < known_low:  # one of the clocks was set, or this is another server behind the same URL

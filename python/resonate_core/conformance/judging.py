@@ -1,4 +1,4 @@
-"""The whole judgement of one server: which dialects it speaks, the scenes, random programs, several connections, and what is left."""
+"""The test of one server: the dialects that it speaks, the scenes, random programs, several connections, and the cleanup."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _judge(player: Player, plan: Plan, spoken: tuple[str, ...], progress: Callab
 
 
 def _has_jobs(player: Player, dialect: str) -> bool:
-    """Whether the server has jobs, which are no part of the protocol."""
+    """Whether the server has jobs, which are not part of the protocol."""
     answer = player.server.ask(request("job.get", {"id": f"{player.prefix}probe"}, dialect))
     if answer.http_status == 404:
         return True
@@ -147,7 +147,7 @@ def _scenes(dialect: str, spoken: tuple[str, ...], plan: Plan, soon: int, jobs: 
 
 
 def _all_scenes(dialect: str, spoken: tuple[str, ...], plan: Plan, soon: int, jobs: bool) -> Iterator[Scene]:
-    """The scenes that wait come first, so that others play meanwhile."""
+    """Return all scenes; those that wait for an instant come first, so that others run meanwhile."""
     yield from times.scenes(dialect, soon)
     yield from messages.scenes(dialect, soon)
     if jobs:

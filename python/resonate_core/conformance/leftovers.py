@@ -1,4 +1,4 @@
-"""What a judge leaves on a server, and its removal, as far as the protocol can remove it."""
+"""The rows that a test leaves on a server, and their removal as far as the protocol can remove them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_PAGES = 1000
 
 @dataclass
 class Leftovers:
-    """Everything that scenes have made and the protocol can end.
+    """All rows that scenes have created and that the protocol can end.
 
     Attributes:
         promises: The ids of promises that may be pending.
@@ -39,7 +39,7 @@ class Leftovers:
     kept: list[str] = field(default_factory=list)
 
     def take(self, twin: Twin) -> None:
-        """Note what a scene has left, as its model shows it."""
+        """Note the rows of a scene, from its model."""
         stored = twin.model.snapshot()
         rows = stored["promises"]
         self.made += len(rows)
@@ -50,7 +50,7 @@ class Leftovers:
         self.listens = self.listens or bool(stored["messages"])
 
     def add(self, other: Leftovers) -> None:
-        """Add what another player has left."""
+        """Note the rows of another player."""
         self.promises |= other.promises
         self.schedules |= other.schedules
         self.jobs |= other.jobs
@@ -59,13 +59,13 @@ class Leftovers:
         self.listens = self.listens or other.listens
 
     def note(self, id: str) -> None:
-        """Note a promise that no model has, which may have a task."""
+        """Note a promise that is in no model, and may have a task."""
         self.listens = True
         self.made += id not in self.promises
         self.promises.add(id)
 
     def remove(self, server: JudgedServer, version: str, tag: str, mark: str) -> None:
-        """Settle and delete everything, then look for more with the mark of the judge.
+        """Settle and delete all rows, then search for more with the mark.
 
         Args:
             server: The server.
@@ -89,7 +89,7 @@ class Leftovers:
         self.promises, self.schedules, self.jobs = set(), set(), set()
 
     def _search(self, server: JudgedServer, version: str, tag: str, mark: str) -> None:
-        """Settle what is pending and has the mark, such as the occurrences of schedules."""
+        """Settle pending promises with the mark, such as the occurrences of schedules."""
         if version != V26:
             return
         for _ in range(_MOST_PAGES):

@@ -1,4 +1,4 @@
-"""Judges histories of several clients: one order of their requests must exist in which a model gives every answer.
+"""Judges the histories of several clients: a model must give every answer in one order of their requests.
 
 Example:
     >>> from resonate_core.conformance.linearizable import Asked, explanation

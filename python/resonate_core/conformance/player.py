@@ -34,7 +34,7 @@ _ADDRESSED = ("resonate:target", "resonate:invoke")
 
 @dataclass(frozen=True)
 class Scene:
-    """A short program of requests that ends with those that are judged.
+    """A short program of requests; the last ones are judged.
 
     Attributes:
         rule: The section of the contract that it tries, for the count of judged rules.
@@ -52,7 +52,7 @@ class Scene:
 
 
 class SceneClient(JobRequests):
-    """The requests of a scene, each judged.
+    """The requests of a scene. Each response is compared with the model's.
 
     Attributes:
         twin: The server and the model.
@@ -77,7 +77,7 @@ class SceneClient(JobRequests):
         self.twin.clock.learn(begin, local_ms(), self.base)
 
     def elapsed(self) -> int:
-        """The ms since the begin of the scene, by the server's clock."""
+        """The ms since the scene began, by the server's clock."""
         return self.twin.clock.now()[1] - self.base
 
     def other(self, version: str) -> SceneClient:
@@ -87,7 +87,7 @@ class SceneClient(JobRequests):
         return made
 
     def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Reply:
-        """Send a request to the server and to the model; the instant is the server's."""
+        """Send a request to the server, and to the model at the server's instant."""
         outside = [one for one in named(data) if one.strip("\0") and not one.startswith(self._prefix)]
         if outside:
             raise ValueError(f"ids of a scene must begin with {self._prefix!r}, got {outside[0]!r}")
@@ -119,7 +119,7 @@ class SceneClient(JobRequests):
         return {name: own[name](text) if name in own else text for name, text in found.items()}
 
     def filters(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Filters for what this scene created, and no one else."""
+        """Filters that find the rows of this scene only."""
         found = dict(data, tags={**data.get("tags", {}), MARK: self._mark, _SCENE: self._number})
         if "id" in found:
             found["id"] = self.id(found["id"])
@@ -127,7 +127,7 @@ class SceneClient(JobRequests):
 
 
 class Player:
-    """Plays scenes on a server and keeps what was found.
+    """Runs scenes on a server, and collects the findings.
 
     Attributes:
         server: The connections to the server.
@@ -162,12 +162,12 @@ class Player:
         return self.tallies.setdefault(dialect, Tally())
 
     def client(self, dialect: str, name: str) -> SceneClient:
-        """A client for one scene, under ids that no other scene has."""
+        """Return a client for one scene, with ids that no other scene has."""
         twin = Twin(self.server, self.clock, self.rules, name, max(self.patience, _STEP_PATIENCE))
         return SceneClient(twin, dialect, self.prefix, str(next(self._numbers)), self.mark, self.corr_ids)
 
     def play_all(self, scenes: Iterable[Scene], connections: int) -> None:
-        """Play scenes on so many connections; each scene is on one of them.
+        """Run scenes on several connections; each scene runs on one of them.
 
         Raises:
             Unreachable: The server does not answer.
@@ -192,7 +192,7 @@ class Player:
         return made
 
     def _take(self, player: Player) -> None:
-        """Take over what another player has found and left."""
+        """Take over the findings and rows of another player."""
         for waiting in player._waiting:  # it was interrupted
             player.leftovers.take(waiting.client.twin)
         self.findings += player.findings
@@ -201,7 +201,7 @@ class Player:
             self.tally(dialect).add(tally)
 
     def play(self, scenes: Iterable[Scene]) -> None:
-        """Play scenes one after the other; while one waits, the others are played.
+        """Run scenes one after the other; while one waits, others run.
 
         Raises:
             Unreachable: The server does not answer.
@@ -218,7 +218,7 @@ class Player:
             self._go_on(heapq.heappop(self._waiting))
 
     def _reason_against(self, scene: Scene) -> str | None:
-        """Why a scene cannot be played, or None."""
+        """Return why a scene cannot run, or None."""
         if not scene.waits or self.moves_clock:
             return None
         if self.clock.fixed is not None:
@@ -230,7 +230,7 @@ class Player:
         self._go_on(_Waiting(0, next(self._order), scene, client, _program(scene, client), attempt))
 
     def _go_on(self, entry: _Waiting) -> None:
-        """Play a scene to its next wait or to its end."""
+        """Run a scene until it waits or ends."""
         scene, client, tally = entry.scene, entry.client, self.tally(entry.scene.dialect)
         try:
             until = client.instant(next(entry.program))
@@ -288,7 +288,7 @@ class _Waiting:
 
 
 class _Shared:
-    """Scenes that several threads take, each scene once; none after one of the threads has failed to make one."""
+    """Scenes that several threads take, each scene once; none after a thread has failed to make one."""
 
     def __init__(self, scenes: Iterable[Scene]) -> None:
         self._scenes = iter(scenes)

@@ -1,4 +1,4 @@
-"""Random programs of requests, from a seed, on a few ids; they are played in step with the model."""
+"""Random programs of requests from a seed, on a few ids, run on a server and on the model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BROKEN: tuple[Any, ...] = (None, 1.0, -1, 2**63, "", "\0", True, [], {})
 
 
 def scenes(dialects: tuple[str, ...], seed: int, requests: int) -> Iterator[Scene]:
-    """Programs with so many requests in all; each begins in one dialect, and uses the others now and then."""
+    """Yield programs with this many requests in total; each begins in one dialect, and uses the others now and then."""
     for number in range(max(1, -(-requests // REQUESTS_EACH))):
         dialect = dialects[number % len(dialects)]
         name = f"random program {number} of seed {seed}"
@@ -59,14 +59,14 @@ class Program:
         self.tasks = {row["id"]: row["task"] for row in rows if "task" in row}
 
     def step(self) -> None:
-        """Send a request that is well formed, and often one that is carried out."""
+        """Send a well-formed request, which often succeeds."""
         steps = list(_STEPS)
         if self.client.version == V26:
             steps += _NEW_STEPS
         self.chance.choice(steps)(self)
 
     def broken(self) -> None:
-        """Send a request with one member that is missing, or of a wrong type or value."""
+        """Send a request with one member missing, or with a wrong type or value."""
         client, chance = self.client, self.chance
         kinds: list[tuple[str, dict[str, Any]]] = [
             ("promise.get", {"id": client.id("p0")}),
@@ -87,14 +87,14 @@ class Program:
     # ---- choices
 
     def version_of(self, name: str) -> int:
-        """A version of a task: most often the current one."""
+        """Return a version of a task: usually the current one."""
         task = self.tasks.get(self.client.id(name), {"state": "pending", "acquisitions": 0})
         held = task["state"] in ("acquired", "suspended")
         current = int(task["acquisitions"]) - (1 if self.client.version == V25 and held else 0)
         return max(0, current + self.chance.choice((0, 0, 0, 0, 0, -1, 1)))
 
     def pick_task(self, *states: str) -> str:
-        """A task, most often in one of the states."""
+        """Return a task, usually in one of these states."""
         fitting = [name for name in _TASKS if self.tasks.get(self.client.id(name), {}).get("state") in states]
         return self.chance.choice(fitting if fitting and self.chance.random() < 0.85 else [*_TASKS, "p0", "nobody"])
 
@@ -109,7 +109,7 @@ class Program:
         )
 
     def key(self, name: str) -> dict[str, Any]:
-        """An idempotency key, or none."""
+        """Return an idempotency key, or None."""
         return self.chance.choice(({}, {}, {}, {name: "k1"}, {name: "k2"}))
 
     def value(self) -> dict[str, Any]:

@@ -74,23 +74,23 @@ class Requests(ABC):
         """Send one request, as of `now` if the other side has a manual clock; return its checked reply."""
 
     def id(self, name: str) -> str:
-        """The id of what a scene calls by this name: the name itself, unless a subclass puts it under a prefix."""
+        """Return the id for a name in a scene: the name itself, unless a subclass adds a prefix."""
         return name
 
     def instant(self, ms: int) -> int:
-        """The instant that a scene calls by this number: the number itself, unless a subclass counts from another one."""
+        """Return the instant for a number in a scene: the number itself, unless a subclass counts from another instant."""
         return ms
 
     def address(self, address: str) -> str:
-        """The address that a scene calls by this one."""
+        """Return the address for an address in a scene."""
         return address
 
     def tags(self, target: str | None = None, tags: dict[str, str] | None = None) -> dict[str, str]:
-        """The tags of what a scene creates."""
+        """Return the tags of a promise that a scene creates."""
         return tags_of(target, tags)
 
     def filters(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The filters of a search that finds what a scene created."""
+        """Return the filters of a search that finds the rows of a scene."""
         return data
 
     # --- promises -----------------------------------------------------------------------------------------------

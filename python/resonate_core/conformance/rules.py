@@ -1,4 +1,4 @@
-"""Which rule of the contract an answer breaks."""
+"""The rule of the contract that an answer violates."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def section(kind: str) -> str:
 
 
 def rule_of(request: dict[str, Any], got: Any, right: dict[str, Any], past_deadline: set[str], resumed: set[str]) -> str:
-    """The rule that an answer breaks.
+    """Return the rule that an answer violates.
 
     Args:
         request: The envelope.

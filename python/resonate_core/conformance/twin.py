@@ -1,4 +1,4 @@
-"""A reference model in step with a server: each answer of the server must be one that the model gives.
+"""A reference model that follows a server: it must be able to give each answer of the server.
 
 A request runs at one instant of the server's clock, which is known only within bounds. Where the model's answer depends on the instant,
 each of its answers within the bounds is right. An instant that an answer shows of its own request is taken over by the model.
@@ -37,7 +37,7 @@ _NOT_OURS = (401, 403, 413, 429, 500, 503)
 
 
 class Twin:
-    """The server and a model that get the same requests.
+    """A server and a model that get the same requests.
 
     Args:
         server: The connections to the server.
@@ -79,7 +79,7 @@ class Twin:
         return body
 
     def steps_are_due(self, instants: Collection[str] = ()) -> None:
-        """Note that every internal step which is due must be seen from now on, at the latest after the patience of the twin.
+        """Note that the effects of all due steps must be visible from now on, at the latest after the patience of the twin.
 
         Args:
             instants: Further members that show when a step was taken.
@@ -89,7 +89,7 @@ class Twin:
         self._opaque |= {*_OF_STEPS, *instants}
 
     def _again(self, answer: Answer) -> Answer:
-        """Repeat a read while an internal step may still be under way; it is a finding if that does not help."""
+        """Repeat a read while an internal step may still be running; it is a finding if that does not help."""
         wrong = self._verdict(answer)
         waits = answer.request["kind"] in _STEP_READS and (self.steps_wait or wrong.finding.rule.startswith("PROTOCOL 4"))
         end = local_ms() + self.patience
@@ -104,7 +104,7 @@ class Twin:
     # ---- one answer
 
     def _check_form(self, answer: Answer) -> None:
-        """Check what WIRE 1 says of every answer.
+        """Check the rules of WIRE 1 for every response.
 
         Raises:
             Verdict: It says otherwise.
@@ -118,7 +118,7 @@ class Twin:
         raise Verdict(self._finding("WIRE 1 envelope", request, answer.text if body is None else body, problem, (problem,)))
 
     def _in_step(self, answer: Answer) -> bool:
-        """Give the model the request, so that it answers the same; return whether it can."""
+        """Send the request to the model so that it gives the same answer; return whether it can."""
         low, high = self.clock.bounds(answer.begin, answer.end) if self.clock.known else (0, 2**62)
         low, high = max(low, self.model.now), max(high, self.model.now)
         got = _comparable(answer.body, self._opaque)
@@ -198,7 +198,7 @@ class Twin:
 
 
 def _comparable(reply: dict[str, Any], opaque: Collection[str] = _OPAQUE) -> dict[str, Any]:
-    """What must be equal in two replies: not the head, whose form is judged by itself, nor the value of an opaque member."""
+    """Return the parts of a reply that must be equal: not the head, whose form is checked separately, nor the value of an opaque member."""
     plain = plain_reply(reply)
     return {"status": plain["head"]["status"], "data": _hidden(plain["data"], opaque)}
 

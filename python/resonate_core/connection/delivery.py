@@ -61,7 +61,7 @@ def parse(address: str) -> Address:
 
 
 def served_by(group: str, pid: str) -> tuple[str, str, str]:
-    """Return what one worker serves, as patterns for ``Store.take_messages``: a final ``*`` matches by prefix."""
+    """Return the addresses that one worker serves, as patterns for ``Store.take_messages``: a final ``*`` matches by prefix."""
     return anycast(group), anycast(group) + "/*", unicast(group, pid)
 
 
@@ -104,7 +104,7 @@ class Delivery:
         self._served = list(dict.fromkeys(patterns))
 
     def answered(self, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Take note of the releases in a request that a worker made."""
+        """Count the releases in a request that a worker made."""
         kind, status = request["kind"], reply["head"]["status"]
         if kind in ENDS_OF_RUNS and status == 200:
             task = request["data"]["id"]
@@ -125,7 +125,7 @@ class Delivery:
         return bool(self._served) and self._hand_out(self._take(self._served))
 
     async def deliver_by(self, call: Callable[..., Awaitable[Any]]) -> bool:
-        """As `deliver`, with the store called by a function that may use a thread."""
+        """As `deliver`, but the store is called by a given function, which may use a thread."""
         return bool(self._served) and self._hand_out(await call(self._take, self._served))
 
     def _take(self, served: list[str]) -> list[dict[str, Any]] | None:
@@ -175,7 +175,7 @@ class Delivery:
         return self._damper.releases(task) >= _RELEASES_AT_ONE_INSTANT
 
     def spinning(self) -> str | None:
-        """Return a task that was delivered and released at this instant more often than makes sense."""
+        """Return a task that was delivered and released at this instant more often than a working program would do."""
         return self._spinning if self._spinning is not None and self._spins(self._spinning) else None
 
     def _receiver(self, text: str) -> Member | None:

@@ -23,7 +23,7 @@ _EVERY_MESSAGE = 0  # an instant that has passed: steps that are due later do no
 
 
 class Exchange:
-    """What the workers of one store and event loop share. There is one exchange for each such pair.
+    """The messages, leases and time that the workers of one store and event loop share. There is one exchange for each such pair.
 
     All of it runs in the thread of its event loop, except calls of a store that may wait for a disk, a lock or a database: a thread
     makes these, so that the loop serves others meanwhile.
@@ -76,19 +76,19 @@ class Exchange:
         self._active.set()
 
     def leave(self, connection: Member) -> None:
-        """End delivery to a worker; with the last one gone nothing of the exchange runs any more."""
+        """End delivery to a worker; after the last one has left, the exchange stops."""
         self.delivery.leave(connection)
         self._active.set()  # the watcher ends by itself: cancelled, it would lose the messages that a thread takes just now
 
     async def ended(self) -> None:
-        """Return when nothing of the exchange runs any more, after the last worker has left."""
+        """Return when the exchange has stopped, after the last worker has left."""
         if self._watcher is not None and not self.delivery.members:
             await asyncio.wait([self._watcher])
 
     # -- what happened ----------------------------------------------------------------------------------------------
 
     def answered(self, connection: Member, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Take note of a request that a worker made; its messages are delivered right after it."""
+        """Handle a request that a worker made; its messages are delivered right after it."""
         self.ledger.note(connection, request, reply)
         self.delivery.answered(request, reply)
         if self._at_once and not self._look_planned:
@@ -162,7 +162,7 @@ class Exchange:
         return self.store.next_due()
 
     def _pause(self, next_due: int | None) -> float:
-        """Return how long to wait for the next look, in seconds."""
+        """Return how long to wait for the next poll, in seconds."""
         if self.manual:
             return _POLL_SECONDS
         due = [at for at in (next_due, self.delivery.next_kept()) if at is not None]

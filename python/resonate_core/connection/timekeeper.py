@@ -169,7 +169,7 @@ class Timekeeper:
                 woken.cancel()
 
     def next_instant(self) -> int | None:
-        """Return when something happens next, as far as is known now; `None` for never."""
+        """Return the next known instant at which something happens; `None` if there is none."""
         while self._sleepers and self._sleepers[0][3].done():
             heapq.heappop(self._sleepers)
         known = [self._store.next_due(), self._delivery.next_kept()]
@@ -199,7 +199,7 @@ class Timekeeper:
         return self._one_at_a_time.locked()
 
     async def _until_idle(self) -> None:
-        """Return once the event loop has nothing to run but the caller."""
+        """Return once the event loop has nothing to run except the caller."""
         ready = getattr(self._loop, "_ready", None)
         if not isinstance(ready, deque):
             raise RuntimeError(f"manual time needs one of asyncio's own event loops, not {self._loop!r}")
@@ -208,7 +208,7 @@ class Timekeeper:
             await asyncio.sleep(0)
 
     async def _run_instant(self, target: asyncio.Future[Any] | None = None) -> None:
-        """Let the programs run until they are through with this instant, or the target is done."""
+        """Let the programs run until they have nothing left to do at this instant, or the target is done."""
         while True:
             await self._until_idle()
             if target is not None and target.done():
@@ -344,7 +344,7 @@ class Timekeeper:
         return True
 
     def retried(self) -> str:
-        """Say which held tasks wait for another attempt of a function that failed; nothing where none does."""
+        """Return a text that names the held tasks whose failed functions wait for another attempt; empty without any."""
         found = []
         for work, retries in sorted(self._retries.items(), key=lambda item: (item[0].task_id, item[0].connection.pid)):
             if retries.due > self._store.now and self._ledger.holds(work):
@@ -363,7 +363,7 @@ class Timekeeper:
 
 
 class _Progress:
-    """Says now and then how far a call has driven the clock, so that one that takes long does not look like one that hangs.
+    """Logs from time to time how far a call has driven the clock, so that a long call does not look like one that hangs.
 
     Args:
         keeper: Drives the clock.
@@ -387,7 +387,7 @@ class _Progress:
         self._rounds = 0
 
     def look(self, now: int) -> None:
-        """After each round of the programs.
+        """Check the progress, after each round of the programs.
 
         Raises:
             Stalled: For too many rounds, a function that failed has waited for its next attempt.

@@ -24,7 +24,7 @@ class Member(Protocol):
 
     @property
     def pid(self) -> str:
-        """The name that it leases tasks under."""
+        """The pid under which it holds leases."""
 
     @property
     def receives(self) -> bool:
@@ -72,7 +72,7 @@ class Ledger:
         self._timeless.add(code)
 
     def note(self, connection: Member, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Take note of one request and its reply; called in the asyncio task that made the request."""
+        """Record one request and its reply; called in the asyncio task that made the request."""
         kind = request["kind"]
         if kind == "task.heartbeat":
             # The loop inherited the context of the first task that it keeps alive, and outlives that task.
@@ -93,7 +93,7 @@ class Ledger:
         return work.task_id is not None and self._held.get((work.connection, work.task_id)) is work
 
     def drop(self, connection: Member) -> None:
-        """Forget what a worker held, because it is gone."""
+        """Forget the leases of a worker that is gone."""
         for key in [key for key in self._held if key[0] is connection]:
             del self._held[key]
 

@@ -1,4 +1,4 @@
-"""Addresses of messages: which transport serves them, and whom ``poll://`` names (WIRE 3)."""
+"""Addresses of messages: the transport that serves them, and the streams that ``poll://`` names (WIRE 3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PollAddress(NamedTuple):
 
 
 def scheme_of(address: str) -> str:
-    """The scheme in lower case; empty where there is none.
+    """Return the scheme in lower case; empty without one.
 
     Example:
         >>> scheme_of("HTTPS://example.org/hook")
@@ -50,7 +50,7 @@ def parse_poll(address: str) -> PollAddress | None:
 
 
 def canonical_poll(address: PollAddress) -> str:
-    """Writes a ``poll://`` address as clients do: nothing is encoded, and there is nothing in it that says nothing.
+    """Write a ``poll://`` address as clients do: nothing is encoded, and empty parts are left out.
 
     Example:
         >>> canonical_poll(PollAddress(True, "workers", "w1"))

@@ -1,4 +1,4 @@
-"""The pages beside the protocol: /health, /ready and /metrics."""
+"""The pages outside the protocol: /health, /ready and /metrics."""
 
 from __future__ import annotations
 

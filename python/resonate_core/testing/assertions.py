@@ -1,4 +1,4 @@
-"""Assertions on stores, for tests: on failure they show what is near, what differs, and why something still waits.
+"""Assertions on stores, for tests. A failure shows similar ids, the differences, and what a pending promise waits for.
 
 They take a `Store`, or a client of a server (`resonate_core.connect`), unless they say otherwise.
 """
@@ -42,7 +42,7 @@ MOST_READ = 1000
 def assert_enqueued(
     store: AnyStore, type: str, *, payload: Any = ANYTHING, queue: str | None = None, count: int | None = None, **members: Any
 ) -> list[Job]:
-    """Assert that jobs were enqueued, whatever became of them since.
+    """Assert that jobs were enqueued, whatever their state is now.
 
     Args:
         store: Where.

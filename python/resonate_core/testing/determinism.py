@@ -1,4 +1,4 @@
-"""Two runs with the same choices are equal, or the first difference is named."""
+"""Whether two runs with the same choices are equal; if not, the first difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report of a failed test says: the seed, the shortest story, and where its timeline is."""
+"""The additions to the report of a failed test: the seed, the shortest story, and the path of its timeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search found: its report, and the failure with the shortest story."""
+"""The result of a search: its report, and the failure with the shortest story."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Report:
 
 
 class NotDeterministic(AssertionError):
-    """Two runs with the same choices differ: something beside the choices decides what the scenario does.
+    """Two runs with the same choices differ: the behaviour of the scenario depends on something else, too.
 
     The usual reasons are `random`, `uuid4`, the system's clock, threads, the order of a set, and state that one run leaves to the next.
     """

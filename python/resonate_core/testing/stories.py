@@ -30,7 +30,7 @@ _STEPS = {
 
 
 class StoryWriter:
-    """Writes a recording into a story. It is the target of ``store.record``.
+    """Writes the lines of a recording into a story. It is the target of ``store.record``.
 
     Args:
         note: Takes each line of the story.

@@ -1,4 +1,4 @@
-"""What several views ask of a store beside the requests of the protocol. Each question has one function."""
+"""Questions to a store that several views ask and that no request of the protocol answers. Each has one function."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def awaited_elsewhere(access: StoreAccess, id: str) -> list[str]:
 
 
 def holders(access: StoreAccess, queue: str) -> list[dict[str, Any]]:
-    """Return visible leases on jobs of a queue, at most 200: `id`, `pid`, `expiresAt`, the first to end first."""
+    """Return visible leases on jobs of a queue, at most 200: `id`, `pid`, `expiresAt`, the first to expire first."""
     found = [
         {"id": job["id"], "pid": job.get("claimedBy"), "expiresAt": job.get("leaseUntil", NEVER)}
         for job in jobs_in(access, queue, ("claimed", "running"), 200)

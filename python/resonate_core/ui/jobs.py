@@ -69,7 +69,7 @@ def count(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
 
 
 def job(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
-    """One job, with all that refers to it."""
+    """One job, with everything that refers to it."""
     id = given.need("id")
     found = access.find("job", id)
     if found is None:

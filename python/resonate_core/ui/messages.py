@@ -1,4 +1,4 @@
-"""The view of undelivered messages: what waits, why, and since when."""
+"""The view of undelivered messages: their ages, and why they wait."""
 
 from __future__ import annotations
 

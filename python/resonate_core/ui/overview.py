@@ -58,7 +58,7 @@ def session(access: StoreAccess, given: Parameters, site: Site, *, requires_toke
 
 
 def overview(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
-    """How the store does as a whole."""
+    """The state of the store as a whole."""
     hours = given.number("hours", 1, 168, 24) or 24
     store, now = access.store, access.store.now
     stats = access.send("job.stats", {})["queues"]
@@ -96,7 +96,7 @@ def minutes_of(access: StoreAccess, site: Site) -> dict[str, Any] | None:
 
 
 def due_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
-    """What happens next by itself."""
+    """The next internal steps."""
     return listed(_due(access, given.limit), None)
 
 
@@ -111,7 +111,7 @@ def _due(access: StoreAccess, limit: int) -> list[dict[str, Any]]:
 
 
 def _problems(problems: Iterable[Any]) -> list[dict[str, Any]]:
-    """By name: the details hold ids, which not everybody may see."""
+    """The problems by name: their details contain ids, which not everybody may see."""
     counted: dict[str, list[str]] = {}
     for problem in problems:
         counted.setdefault(problem.name, []).append(problem.detail)

@@ -1,4 +1,4 @@
-"""Try it first: what an action would do, shown on an overlay of the rows that it concerns."""
+"""Previews: the effects of an action, computed on an overlay of the rows that it concerns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILTERS = ("queue", "type", "group", "tags", "state")
 def preview(
     access: StoreAccess, requests: Sequence[tuple[str, dict[str, Any]]], horizon: int, *, bulk: bool = False
 ) -> dict[str, Any]:
-    """Return what the requests would do at once, and what would follow by itself.
+    """Return the immediate effects of the requests, and the steps that would follow.
 
     The rows that the requests name, and those that are linked with them, are read into a store in memory; the requests run there, on
     a clock that begins at the store's instant. The same rows without the requests show what would happen anyway.
@@ -119,7 +119,7 @@ def _named(access: StoreAccess, requests: Iterable[tuple[str, dict[str, Any]]]) 
 
 
 def _linked(access: StoreAccess, row: Mapping[str, Any]) -> list[str]:
-    """Who awaits a row, what it awaits, and the members of its batch."""
+    """Return the ids that await a row, those that it awaits, and the members of its batch."""
     linked = list(row["callbacks"])
     task = row.get("task")
     if task is not None and task["state"] == "suspended":

@@ -40,7 +40,7 @@ class Found:
 
     @property
     def scan(self) -> dict[str, Any]:
-        """How far the search got, as the lists answer it."""
+        """The progress of the search, as replies contain it."""
         return {"examined": self.examined, "complete": self.cursor is None, "until": self.reached_at}
 
 
@@ -68,7 +68,7 @@ class JobFilter(PromiseFilter):
     arguments: tuple[tuple[str | None, str], ...] = ()
 
     def needs_records(self) -> bool:
-        """Whether the engine's query does not decide all of it."""
+        """Whether the engine's query does not decide everything."""
         return bool(self.arguments or self.error or self.group or self.unique_key or self.batch)
 
 
@@ -142,7 +142,7 @@ def _restricted(pattern: str | None, prefix: str) -> str | None:
 
 
 def _matches(access: StoreAccess, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
-    """Judge what the engine does not decide, on what is shown: a filter must not tell what redaction hides."""
+    """Whether a record matches the rest of the filter, judged by what is shown: a filter must not reveal redacted values."""
     if not wanted.needs_records():
         return True
     for name, value in (("group", wanted.group), ("uniqueKey", wanted.unique_key), ("batch", wanted.batch)):

@@ -1,4 +1,4 @@
-"""What one dashboard has beside its store: the actions that were done, opened recordings, and what it knows of listeners."""
+"""The parts of one dashboard besides its store: the audit, opened recordings, and the known listeners."""
 
 from __future__ import annotations
 

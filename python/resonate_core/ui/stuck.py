@@ -67,7 +67,7 @@ class Why:
 
     @property
     def following(self) -> str:
-        """What happens to it next, with the instant."""
+        """The next event with its instant, as text."""
         if self.next is None:
             return "nothing happens by itself"
         return self.next.what if self.next.at is None else f"{self.next.what}, at {when(self.next.at, self.now)}"

@@ -28,7 +28,7 @@ def _said(job: Mapping[str, Any], sentence: str, next: Next | None, **more: Any)
 
 
 def _ends(access: StoreAccess, job: Mapping[str, Any], *others: Next | None) -> Next | None:
-    """The earliest of what happens by itself: other things, its expiry before it starts, its deadline."""
+    """Return the earliest of the steps that end a wait: the given ones, the expiry before the start, the deadline."""
     found = [one for one in others if one is not None]
     good, deadline = job.get("goodUntil", NEVER), job.get("deadline", NEVER)
     if good != NEVER and job["state"] != "running":

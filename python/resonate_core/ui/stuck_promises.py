@@ -156,6 +156,6 @@ def _deadline(promise: Mapping[str, Any], now: int) -> Next | None:
 
 
 def _first(*candidates: Next | None) -> Next | None:
-    """The earliest of what happens by itself."""
+    """Return the earliest of several steps."""
     given = [one for one in candidates if one is not None and one.at is not None and one.at != NEVER]
     return min(given, key=lambda one: one.at or 0) if given else None

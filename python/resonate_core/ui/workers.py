@@ -1,4 +1,4 @@
-"""The view of workers: what each holds, and how long ago it renewed its leases."""
+"""The view of workers: their leases, and how long ago they renewed them."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _timeline(access: StoreAccess, calls: list[Call]) -> dict[str, Any] | None:
 
 
 def promise(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
-    """One promise, with its task, its job, and all that refers to it."""
+    """One promise, with its task, its job, and everything that refers to it."""
     id = given.need("id")
     found = access.send("promise.get", {"id": id})["promise"]
     job, task = access.find("job", id), access.find("task", id)

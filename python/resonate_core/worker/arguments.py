@@ -1,4 +1,4 @@
-"""How the arguments of a handler are made of a payload, and the payload of the arguments of a call."""
+"""Conversion between the payload of a job and the arguments of its handler."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _converter(hint: Any, named: str) -> Conversion | None:
 
 
 def data_of(payload: Value) -> Any:
-    """What JSON the payload has. Raises `Unfit`."""
+    """Return the JSON of a payload. Raises `Unfit`."""
     try:
         data = payload.json()
     except Invalid as error:
@@ -99,7 +99,7 @@ class Raw:
 
 
 class Whole:
-    """The whole payload is the first argument, and the others keep their defaults."""
+    """The whole payload is the first argument; the other parameters have their defaults."""
 
     def __init__(self, signature: Signature, first: inspect.Parameter, upcast: Upcast | None) -> None:
         self._first = first
@@ -111,7 +111,7 @@ class Whole:
         return _read(context, self._upcast, self.decode)
 
     def decode(self, data: Any) -> Any:
-        """The argument. An empty payload leaves the default of its parameter, or is None without one."""
+        """Return the argument. An empty payload gives the default of the parameter, or None without one."""
         if data is EMPTY:
             if self._first.default is not self._first.empty:
                 return self._first.default

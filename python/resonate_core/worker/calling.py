@@ -1,4 +1,4 @@
-"""The call of a handler: which parts of a job its parameters get."""
+"""The call of a handler with the payload and context of a job."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ class Call:
 
     @property
     def parameters(self) -> list[str]:
-        """The parameters that the payload is for, as they are written."""
+        """The parameters that get the payload, as they are written in the function."""
         return [str(each) for each in self._signature.rest]
 
     def checked(self, payload: Any) -> Any:
-        """A payload as the store takes it, once it is known to fit.
+        """Return a payload in the store's form; raises if it does not fit the handler.
 
         Args:
             payload: The payload: JSON-able, a value of an annotated type, bytes, or a `Value`.
@@ -210,11 +210,11 @@ class BatchCall:
         return [str(each) for each in self._signature.rest]
 
     def checked(self, payload: Any) -> Any:
-        """As of `Call`, of one payload."""
+        """As `Call.checked`, for the payload of one job."""
         return self._one.checked(payload)
 
     def payload_of(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused: the arguments of the function are of many jobs.
+        """Refuses: the arguments of the function are those of many jobs.
 
         Raises:
             TypeError: Always.
@@ -222,5 +222,5 @@ class BatchCall:
         raise TypeError(f"a handler of batches takes a list of payloads, {self._signature}: enqueue each payload by itself")
 
     def schema(self) -> dict[str, Any]:
-        """As of `Call`, of one payload."""
+        """As `Call.schema`, for the payload of one job."""
         return self._one.schema()

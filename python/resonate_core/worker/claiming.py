@@ -1,4 +1,4 @@
-"""One exchange with the store: what ended is reported, jobs are claimed, and those that have a slot are started."""
+"""One round of requests to the store: report ended attempts, claim jobs, and start those that have a slot."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def run_round(
     before_claim: Callable[[], None] | None = None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Do a round. If the store fails, the round ends early and holds the error; the rest stays in it, to be done later.
+    """Run a round. If the store fails, the round ends and contains the error; the remaining requests stay in it for the next attempt.
 
     Args:
         parts: Of the worker.

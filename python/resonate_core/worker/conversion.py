@@ -88,7 +88,7 @@ def _names_model(hint: Any) -> bool:
 
 
 def _is_plain(hint: Any) -> bool:
-    """Whether values of this annotation are as JSON has them."""
+    """Whether values of this annotation are JSON's own types."""
     origin = typing.get_origin(hint)
     if origin is None:
         return isinstance(hint, typing.Hashable) and hint in _PLAIN
@@ -96,7 +96,7 @@ def _is_plain(hint: Any) -> bool:
 
 
 class Conversion(NamedTuple):
-    """How JSON becomes the values of an annotation.
+    """Converts JSON to the values of an annotation.
 
     Attributes:
         convert: Takes what JSON was decoded to. Raises `Unfit`.
@@ -202,7 +202,7 @@ def _by_pydantic(hint: Any) -> Conversion:
 
 
 def _path(places: tuple[Any, ...]) -> str:
-    """Where in the value, as msgspec writes it."""
+    """Return the path of the error in the value, as msgspec writes it."""
     steps = "".join(f"[{place}]" if isinstance(place, int) else f".{place}" for place in places)
     return f" - at `${steps}`" if steps else ""
 
@@ -211,7 +211,7 @@ def _path(places: tuple[Any, ...]) -> str:
 
 
 def encoded(value: Any) -> Any:
-    """A payload or result as the store takes it: dataclasses, models, datetimes and the like become JSON's own types.
+    """Return a payload or result in the store's form: dataclasses, models, datetimes and the like become JSON's own types.
 
     Args:
         value: Any value. None, bytes and a `Value` stay as they are.
@@ -263,7 +263,7 @@ def _needs_msgspec(value: Any) -> bool:
 
 
 def _dump_model(value: Any) -> Any:
-    """By alias, as validation expects it."""
+    """Encode by alias, as validation expects it."""
     if _is_model(type(value)):
         return value.model_dump(mode="json", by_alias=True)
     raise TypeError(f"Object of type {type(value).__qualname__} is not JSON serializable")
@@ -301,7 +301,7 @@ def _member_path() -> re.Pattern[str]:
 
 
 def at_member(problem: str, member: str) -> str:
-    """The problem of a value, with the place of the value before it.
+    """Return the problem of a value, with the path of the value before it.
 
     Example:
         >>> from resonate_core.worker.conversion import at_member

@@ -79,7 +79,7 @@ class Drained:
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """How many attempts ended how."""
+        """The number of attempts by their outcome."""
         return dict(Counter(run.outcome for run in self.runs))
 
 
@@ -161,7 +161,7 @@ class _Drain:
         )
 
     def _move(self, next_at: int | None) -> bool:
-        """Move the clock to when there may be something to do; False if there is no such instant, or not before the end."""
+        """Move the clock to the next instant at which there may be something to do; return False if there is none before the end."""
         if self._clock is None:
             return False
         now = self._clock.now
@@ -176,7 +176,7 @@ class _Drain:
         return bool(fired) or self._clock.now > now
 
     def _leave(self) -> None:
-        """Give back what was claimed and not run: the limit came before it."""
+        """Give back claimed jobs that were not run because of the limit."""
         for job in chain(*self._claimed):
             running = job.state == "running"  # the claim has started this one of a batch
             self._client.end_many([(job.id, job.version)], PUT_BACK if running else RELEASED)

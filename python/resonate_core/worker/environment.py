@@ -1,4 +1,4 @@
-"""What a worker takes from its machine, each behind a small interface: a simulator passes its own."""
+"""The dependencies of a worker on its machine, each behind a small interface, so that a simulator can replace them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Environment", "HandlerPool", "Target", "Wakeup", "WorkerStore", "def
 
 @runtime_checkable
 class WorkerStore(Protocol):
-    """What stands for a store, such as that of a process in a simulation."""
+    """An object in place of a store, such as that of a process in a simulation."""
 
     def worker_client(self) -> Client:
         """Return the client of a worker."""
@@ -56,7 +56,7 @@ class HandlerPool(Protocol):
         """Run each of them as soon as there is room."""
 
     def withdraw(self) -> list[Any]:
-        """Take back the ones that have not begun."""
+        """Cancel the calls that have not begun."""
 
     def close(self) -> None:
         """End what is idle; the others end when their handler returns."""
@@ -96,7 +96,7 @@ def commit_wakeup(client: Client, loop: asyncio.AbstractEventLoop, wake: Callabl
 
 @dataclass(frozen=True)
 class Environment:
-    """What a worker takes from its machine. Time is the event loop's, and the store's clock.
+    """The dependencies of a worker on its machine. Time is that of the event loop and of the store's clock.
 
     Attributes:
         connect: Opens the client of a target, with a token.

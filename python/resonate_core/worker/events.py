@@ -168,7 +168,7 @@ class Events:
     # -- what the worker has seen itself ----------------------------------------------------------------------------------------
 
     def ended(self, attempt: Attempt, outcome: Outcome, status: int) -> None:
-        """Tell how an attempt of this worker ended. It does not raise: the attempt is reported already.
+        """Report how an attempt of this worker ended. It does not raise: the store has the end already.
 
         Args:
             attempt: The attempt.
@@ -196,13 +196,13 @@ class Events:
         self._notify(event)
 
     def _ended_elsewhere(self, attempt: Attempt) -> None:
-        """A job of a server that was cancelled while it ran here: no look finds it."""
+        """Report the cancellation of a job of a server that ran here: no poll finds it."""
         if attempt.context.reason == "cancelled" and self._watch is None:
             job = self._after(attempt)
             self._notify(JobEvent("cancelled", job, "cancelled", attempt.context.attempt, worker=attempt.context.worker))
 
     def _after(self, attempt: Attempt) -> JobRecord:
-        """The job as it is after its attempt; as it was before if the store cannot say it."""
+        """Return the job after its attempt, or before it if the store cannot be read."""
         if self._client is None:  # the listener was added while the worker ran
             return attempt.job
         try:
@@ -233,7 +233,7 @@ class Events:
     # -- what the store has done -------------------------------------------------------------------------------------------------
 
     def watch(self, client: Client, queues: Sequence[str]) -> None:
-        """Begin to count what the store does, if it is in this process and there are listeners."""
+        """Begin to count the changes of the store, if it is in this process and there are listeners."""
         if not self._listeners or client is self._client:
             return
         self._client, self._queues = client, queues
@@ -244,7 +244,7 @@ class Events:
         self._remember()
 
     def _counted(self) -> dict[str, int]:
-        """How often the store did what no worker reports, and how many jobs failed for good beside those of this worker."""
+        """Return how often the store made changes that no worker reports, and how many jobs of other workers failed for good."""
         if self._watch is None:
             return {}
         attempts, states = self._watch.job_attempts, self._watch.job_states
@@ -256,14 +256,14 @@ class Events:
         }
 
     def _remember(self) -> None:
-        """From when on the next look has to search: a step that is due later has a later instant."""
+        """Set the instant from which the next poll must search: steps that are due later have a later instant."""
         assert self._client is not None
         due = self._client.next_due()
         now = self._client.now()
         self._since = now if due is None else min(now, due)
 
     def look(self, claimed: Iterable[JobRecord] = ()) -> None:
-        """Tell what the store has done since the last look.
+        """Report the changes of the store since the last poll.
 
         Args:
             claimed: Jobs that were claimed since: one that crashed elsewhere may run again already.
@@ -328,7 +328,7 @@ class Events:
             self._submit([event])
 
     def start(self, submit: Callable[[Iterable[JobEvent]], None]) -> None:
-        """Pass events to what calls `run` for them, beside the jobs."""
+        """Pass events to `submit` from now on, which calls `run` for each beside the jobs."""
         self._submit = submit
 
     def run(self, event: JobEvent) -> None:
@@ -392,7 +392,7 @@ def _last_ended(job: JobRecord) -> dict[str, Any] | None:
 
 
 def _by_store(job: JobRecord, since: int) -> JobEvent | None:
-    """The event of what the store itself did to a job since then; None: a worker did it, or it was before."""
+    """Return the event of a change that the store itself made to a job since then; None if a worker made it, or it is older."""
     last = _last_ended(job)
     state = job.state
     number = worker = None
@@ -418,7 +418,7 @@ def _by_store(job: JobRecord, since: int) -> JobEvent | None:
 
 
 def _over_at(job: JobRecord) -> int | None:
-    """When a job ended without a result, in Unix ms."""
+    """Return when a job ended without a result, in Unix ms."""
     return next((at for at in (job.expired_at, job.cancelled_at, job.failed_at) if at is not None), None)
 
 

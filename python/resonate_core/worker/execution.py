@@ -92,7 +92,7 @@ class Execution:
         return self.task is not None and self.task.is_async
 
     def run(self, middleware: Iterable[Middleware]) -> Ended:
-        """Call a synchronous handler. It never raises: the slot must become free."""
+        """Call a synchronous handler. It never raises, so that the slot becomes free."""
         try:
             context = self._context()
             return self._ended(context, None if context is None else _call(context, self.task, middleware))
@@ -109,7 +109,7 @@ class Execution:
             return self.broken(error)
 
     def _context(self) -> Any:
-        """What the handler is called with; None: it is not called, as an attempt that was called off while it waited."""
+        """Return the argument of the handler; None if it is not called, because its attempt was called off while it waited."""
         context = self.attempts[0].context
         return context if context.reason is None and self.task is not None else None
 

@@ -76,7 +76,7 @@ class Executor:
         return running + [(job.id, job.version) for item in self.ready for job in item]
 
     def with_progress(self) -> list[Attempt]:
-        """The running attempts that have said something about their work that was not sent yet."""
+        """The running attempts with reports that were not sent yet."""
         return [attempt for attempt in self._running.values() if attempt.context.progress and not attempt.reported]
 
     def unended(self) -> list[Attempt]:
@@ -232,7 +232,7 @@ class Executor:
             self._call_off(attempt, "stopping")
 
     def _put_back_running(self) -> None:
-        """Put back what still runs: another worker runs it again."""
+        """Put back jobs that still run: another worker runs them again."""
         for attempt in self._running.values():
             self._report(attempt, PUT_BACK)
             self._orphans[attempt] = None

@@ -95,7 +95,7 @@ class Periodic:
             client.enqueue(self.type, self.payload, options)
 
     def _drop_others(self, client: Client) -> None:
-        """Delete what waits under another expression, from before it was changed."""
+        """Delete the waiting job of another expression, which was changed since."""
         for job in client.scheduled(self.options.get("queue") or "default", {TAG_NAME: self.name}):
             if getattr(job, "tags", {}).get(TAG_CRON) == self.cron:
                 continue

@@ -1,4 +1,4 @@
-"""What running attempts say about their work: it is kept until it is sent to the store."""
+"""The reports of running attempts, kept until they are sent to the store."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Progress:
         return progress is not None or bool(lines)
 
     def take(self) -> tuple[float | None, list[str]]:
-        """The reports, which are then no longer here."""
+        """Return the reports and remove them."""
         with self._lock:
             taken = self._progress, list(self._lines)
             self._progress = None
@@ -56,14 +56,14 @@ class Progress:
         return taken
 
     def put_back(self, progress: float | None, lines: list[str]) -> None:
-        """Keep what could not be sent, before what was added since."""
+        """Keep reports that could not be sent, before those that were added since."""
         with self._lock:
             self._progress = progress if self._progress is None else self._progress
             self._lines = deque([*lines, *self._lines], maxlen=LINES_KEPT)
 
 
 def _cut(line: str) -> str:
-    """The line as a request can carry it."""
+    """Return a line, cut to the length that a request may have."""
     line = line.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     if len(line.encode()) <= LINE_BYTES:
         return line

@@ -64,14 +64,14 @@ class Registry(Listening):
         self.log = logging.getLogger("resonate_core.worker")
 
     def tracing(self) -> Tracing | None:
-        """What opens spans; None if it is off, such as before the program has configured OpenTelemetry."""
+        """The object that opens spans; None if tracing is off, for example before the program has configured OpenTelemetry."""
         if self._traced is None and self._may_trace:
             self._traced = make_tracing(None)
         return self._traced
 
     @property
     def around_handlers(self) -> list[Middleware]:
-        """What runs around every handler, the outermost first."""
+        """The middleware that runs around every handler, the outermost first."""
         traced = self.tracing()
         return self.middleware if traced is None else [traced.around, *self.middleware]
 

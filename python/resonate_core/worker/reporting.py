@@ -1,4 +1,4 @@
-"""How attempts work and end is reported to the store, counted and logged."""
+"""Reports how attempts progress and end: to the store, in counts and in the log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger("resonate_core.worker")
 
 @dataclass(slots=True)
 class Counts:
-    """What a worker did since it was made.
+    """Counts of a worker since it was made.
 
     Attributes:
         completed: Attempts that ended well.
@@ -87,7 +87,7 @@ def report(
 
 
 def send_progress(client: Client, attempts: Iterable[Attempt]) -> None:
-    """Send what these attempts have said. A refusal is logged: it never changes how an attempt ends.
+    """Send the reports of these attempts. A refusal is logged: it never changes how an attempt ends.
 
     Raises:
         StoreError: The store cannot be reached; the unsent reports are kept.

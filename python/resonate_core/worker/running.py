@@ -1,4 +1,4 @@
-"""How a worker is run: by itself, in an event loop of the program, or in a thread beside it."""
+"""The ways to run a worker: by itself, in an event loop of the program, or in a thread beside it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger("resonate_core.worker")
 
 
 def _beginning(parts: Parts) -> str:
-    """What a worker logs of itself when it starts."""
+    """Return the log line of a worker that starts."""
     settings, registry = parts.settings, parts.registry
     if isinstance(settings.queues, dict):
         named = ", ".join(f"{name} (weight {weight})" for name, weight in settings.queues.items())
@@ -79,7 +79,7 @@ class Runner:
             _log.info("worker %r has stopped after %.1f s: %s", self._settings.name, session.loop.time() - began, since)
 
     def check_stopped(self) -> None:
-        """Refuse what needs a worker that does not run.
+        """Refuse a call that needs a worker that does not run.
 
         Raises:
             Invalid: It runs.
@@ -108,7 +108,7 @@ class Runner:
     # -- beside a program -------------------------------------------------------------------------------------------------
 
     async def begin(self, *, alone: bool = False) -> None:
-        """Return once it claims jobs in the caller's event loop, where it runs on."""
+        """Run in the caller's event loop; return once it claims jobs."""
         self._task = asyncio.ensure_future(self.serve(alone=alone))
         await asyncio.sleep(0)  # it has its session, or has failed
         if self.session is not None:
@@ -119,14 +119,14 @@ class Runner:
             await self._task
 
     async def end(self) -> None:
-        """Stop what `begin` began, and wait for it."""
+        """Stop the worker that `begin` started, and wait for its end."""
         task, self._task = self._task, None
         self.stop(self._settings.grace)
         if task is not None:
             await task
 
     def begin_thread(self) -> None:
-        """Return once it claims jobs in a thread of its own, where it runs on."""
+        """Run in a new thread; return once it claims jobs."""
         began: Future[None] = Future()
 
         async def main() -> None:
@@ -150,7 +150,7 @@ class Runner:
         began.result()
 
     def end_thread(self) -> None:
-        """Stop what `begin_thread` began, wait for it, and raise what ended it."""
+        """Stop the worker that `begin_thread` started, wait for its end, and raise the error that ended it."""
         thread, self._thread = self._thread, None
         self.stop(self._settings.grace)
         if thread is not None:

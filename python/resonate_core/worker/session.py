@@ -43,7 +43,7 @@ _SHORTEST_CHECK, _LONGEST_CHECK = 0.02, 60.0
 
 
 class Session:
-    """One call of `Worker.serve`: it is all in the event loop, except for requests that take time.
+    """One call of `Worker.serve`. All of it runs in the event loop, except for requests that take time.
 
     Args:
         parts: Of the worker.
@@ -153,7 +153,7 @@ class Session:
     # -- upkeep -----------------------------------------------------------------------------------------------------------
 
     async def _renew_leases(self) -> None:
-        """Renew the leases of all jobs of the worker, claimed and running, and call off those that the store says are over."""
+        """Renew the leases of all jobs of the worker, claimed and running, and call off those that the store reports as over."""
         settings, executor = self._settings, self.executor
         lease = min(settings.lease, settings.run_lease) / 1000
         renewed = self.loop.time()
@@ -192,7 +192,7 @@ class Session:
             self._sending = self.loop.create_task(self._guard(self._send_progress()))
 
     async def _send_progress(self) -> None:
-        """Send what running attempts say about their work, together what comes within a second."""
+        """Send the reports of running attempts; those made within a second are sent together."""
         failed = 0
         while True:
             await self._progress.wait()
@@ -249,7 +249,7 @@ class Session:
                 waited = True
 
     def _room(self, slots: int) -> int:
-        """How many jobs to claim: none while half a batch is here, so that a claim is worth its transaction."""
+        """Return how many jobs to claim: none while half a batch is here, so that a claim is worth its transaction."""
         if self.stopping:
             return 0
         batch, here = self._settings.batch, len(self._claimed) + self.executor.waiting
@@ -325,7 +325,7 @@ class Session:
                 timer.cancel()
 
     async def _release(self) -> None:
-        """Give back what was claimed and not started."""
+        """Give back jobs that were claimed and not started."""
         while self._claimed:
             item = self._claimed.popleft()
             self.executor.put_back(job for job in item if job.state == "running")

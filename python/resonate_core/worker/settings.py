@@ -1,4 +1,4 @@
-"""The options of a worker, and what else it is made of."""
+"""The options of a worker, and its other parts."""
 
 from __future__ import annotations
 

@@ -28,12 +28,12 @@ NAMELESS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling it gives a coroutine: a function, or an object that is called as one."""
+    """Whether calling it returns a coroutine: a coroutine function, or an object with such a `__call__`."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def _hints(function: Callable[..., Any], names: Mapping[str, Any]) -> dict[str, Any]:
-    """The annotations; where a name in one of them cannot be found, its text."""
+    """Return the annotations; if a name in one cannot be found, its text."""
     while isinstance(function, functools.partial):
         function = function.func
     return read_hints(function if inspect.isroutine(function) else type(function).__call__, names)
@@ -86,7 +86,7 @@ class Signature:
         return first.name == WHOLE or first.kind in NAMELESS or raw or holds_members(hint)
 
     def whole(self, read: Callable[[_Context], Any]) -> Callable[[_Context], Any]:
-        """A call of the function with its contexts and, if it has a parameter for it, the payload."""
+        """Return a call of the function with its contexts and, if it has a parameter for it, the payload."""
         function, first = self.function, self.first
         if not self.contexts:
             if first is None:

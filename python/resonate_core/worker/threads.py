@@ -47,7 +47,7 @@ class Threads(Generic[_T]):
         self._wake()
 
     def withdraw(self) -> list[_T]:
-        """Take back what no thread has begun."""
+        """Cancel calls that no thread has begun."""
         items = []
         with contextlib.suppress(IndexError):
             while True:

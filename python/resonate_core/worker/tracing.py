@@ -25,7 +25,7 @@ _NAME, _SYSTEM = "resonate_core.worker", "resonate"
 
 
 def tracing(enabled: bool | None) -> Tracing | None:
-    """Return what opens spans; None if it is off.
+    """Return the object that opens spans; None if tracing is off.
 
     Args:
         enabled: None: on if the program has configured a provider of tracers.

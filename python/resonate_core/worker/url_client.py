@@ -67,11 +67,11 @@ class UrlClient:
         return self._clock.now
 
     def next_due(self) -> int | None:
-        """Unknown: a server is not asked."""
+        """Unknown: a server has no request for it."""
         return None
 
     def watch(self, descriptor: int, queues: Queues) -> UrlWatch:
-        """The server's stream tells of jobs."""
+        """Watch the server's stream of jobs."""
         address = self._remote.server
         return UrlWatch(address.url, address.token, address.timeout, names_of(queues), descriptor)
 
@@ -79,12 +79,12 @@ class UrlClient:
         return self._remote.run(jobs.enqueue(type, payload, **options))
 
     def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
-        """Each on its own, in requests that the server accepts."""
+        """Enqueue each job on its own, in requests that the server accepts."""
         enqueued = self._remote.in_parts(jobs.enqueue_many(type, payloads, **options))
         return list(enqueued)
 
     def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> None:
-        """Each is a request of its own: of a batch of requests whose answer is lost, the worker would not know which ones ran."""
+        """Does nothing: if the response of a batch were lost, the worker would not know which of its requests ran."""
 
     def claim(self, claim: Claim) -> Claimed:
         queues, count, worker, lease, run_lease, strict, start = claim

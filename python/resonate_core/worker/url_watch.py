@@ -60,7 +60,7 @@ class UrlWatch:
         self._thread.start()
 
     def rearm(self, until: int | None = None) -> None:
-        """Write once more. A server tells of every job that can be claimed, whenever the caller looks next."""
+        """Write once more. A server announces every job that can be claimed, whenever the caller polls next."""
         self._written = False
 
     def close(self) -> None:

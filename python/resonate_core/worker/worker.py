@@ -140,7 +140,7 @@ class Worker(Registry):
     # -- where its jobs are -----------------------------------------------------------------------------------------------
 
     def bind(self, store_or_url: Target, token: str | None = None) -> None:
-        """Set where the jobs are, for a worker that was made without, or to run it elsewhere.
+        """Set the store or server of the jobs, for a worker that was made without one, or to run it with another one.
 
         Args:
             store_or_url: As of `Worker`.
@@ -164,7 +164,7 @@ class Worker(Registry):
 
     @property
     def is_bound(self) -> bool:
-        """Whether it knows where its jobs are."""
+        """Whether it has a store or server."""
         return self._bound is not None
 
     def copy(self, environment: Environment) -> Self:

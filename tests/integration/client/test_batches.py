@@ -169,7 +169,7 @@ def test_a_client_that_is_closed_fails_what_is_under_way():
         await client.close()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # the kernel takes connections, and nobody reads from them
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the kernel accepts connections, and no process reads from them
         found = asyncio.run(main(f"http://127.0.0.1:{silent.getsockname()[1]}"))
     assert {type(error) for error in found} == {rc.errors.Unreachable}
 

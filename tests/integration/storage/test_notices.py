@@ -66,7 +66,7 @@ class Waiter:
 
     def __init__(self, store: rc.Store) -> None:
         self.wakeup = Wakeup(store.watch)
-        self.expect()  # it listens now: what was committed before is looked at once
+        self.expect()  # it listens from now on, and reads earlier commits once
 
     def expect(self) -> None:
         """Waits for a wake-up, and is ready for the next one."""

@@ -1,4 +1,4 @@
-"""Records, envelopes and messages as the two dialects write them (PROTOCOL 2 and 5)."""
+"""Records, envelopes and messages in the form of the two dialects (PROTOCOL 2 and 5)."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _delayed(delay: int, client: SceneClient) -> Iterator[int]:
 
 
 def _receive(client: SceneClient, expected: list[dict[str, Any]]) -> None:
-    """Compare what a stream of the scene's group gives with the model's outbox; a message may come more than once.
+    """Compare the messages that a stream of the scene's group receives with the model's outbox; one may come more than once.
 
     Raises:
         Verdict: A message is missing, or there is one that is not in the outbox.
@@ -99,5 +99,5 @@ def _receive(client: SceneClient, expected: list[dict[str, Any]]) -> None:
 
 
 def _plain(message: Any) -> Any:
-    """A message without its head, which names the server."""
+    """Return a message without its head, which contains the server's URL."""
     return {"kind": message.get("kind"), "data": message.get("data")} if isinstance(message, dict) else message

@@ -17,7 +17,7 @@ _WRONG: tuple[Any, ...] = (None, "", "\0", -1, 1.0, 2**63, True, [], {})
 
 
 def scenes(dialect: str) -> Iterator[Scene]:
-    """A scene for each kind of request of a dialect, and one for what no kind is."""
+    """Yield a scene for each kind of request of a dialect, and one for unknown kinds."""
     for kind in _data(dialect, lambda name: name, lambda address: address):
         yield Scene(section(kind), f"{kind}: members that are missing or wrong", dialect, partial(_play, kind))
     yield Scene("WIRE 1 envelope", "kinds and versions that are unknown", dialect, _unknown)

@@ -1,4 +1,4 @@
-"""Jobs in the admin: a list, a page for each job, and what a person may do with them."""
+"""Jobs in the admin: a list, a page for each job, and actions on them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class JobAdmin(admin.ModelAdmin):
         return bool(allowed)
 
     def _context(self, request: HttpRequest) -> dict[str, Any]:
-        """What all pages have in common."""
+        """Return the context that all pages have in common."""
         context = self.admin_site.each_context(request)
         return {**context, "opts": self.opts, "breadcrumbs_are_a_list": django.VERSION >= (6, 1)}
 

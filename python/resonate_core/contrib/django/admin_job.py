@@ -1,4 +1,4 @@
-"""A job for the page of the admin that shows all of it."""
+"""All members of a job, for its page in the admin."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ACTIONS = {word: STATES_BEFORE[f"job.{word}"] for word in ("run", "cancel", "del
 
 
 def actions_on(job: Job) -> list[str]:
-    """What can be done with a job in its present state."""
+    """Return the actions that apply to a job in its present state."""
     return [action for action, states in ACTIONS.items() if job.state in states]
 
 

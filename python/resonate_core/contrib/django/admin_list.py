@@ -41,7 +41,7 @@ class Question:
 
     @classmethod
     def read(cls, asked: Mapping[str, str]) -> Question:
-        """Read the query of a request; what makes no sense is left out."""
+        """Read the query of a request; invalid values are ignored."""
         state = asked.get("state", "")
         page = asked.get("p", "1")
         return cls(
@@ -55,11 +55,11 @@ class Question:
 
     @property
     def hidden(self) -> list[tuple[str, str]]:
-        """What a search keeps: the names and values of hidden fields."""
+        """Return the hidden fields that keep the other filters of a search: names and values."""
         return [(name, value) for name in ("backend", "state", "queue") if (value := getattr(self, name))]
 
     def query(self, **changes: Any) -> str:
-        """The query of a link, with some parts changed; pages begin anew."""
+        """Return the query of a link, with some parts changed; it leads to the first page."""
         parts = {"backend": self.backend, "state": self.state, "queue": self.queue, "q": self.text, **changes}
         return "?" + urlencode({name: value for name, value in parts.items() if value})
 
@@ -88,7 +88,7 @@ class JobPage:
 
 
 def page_of(store: Store, question: Question) -> JobPage:
-    """Read the page for some filters.
+    """Read the page of jobs for some filters.
 
     Args:
         store: The store.

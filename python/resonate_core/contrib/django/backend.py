@@ -193,7 +193,7 @@ class ResonateBackend(BaseTaskBackend):
             raise refusal(status, str(reply["data"]))
 
     def _dispatch(self) -> None:
-        """Run what was submitted now, so that no worker has to find it by polling."""
+        """Run submitted requests now, so that a worker need not find them by polling."""
         store = self.store
         if store.submissions_waiting:
             store.tick(limit=1)
@@ -241,4 +241,4 @@ class ResonateBackend(BaseTaskBackend):
 
 
 def _nothing() -> None:
-    """Leave what was submitted to the next process that writes to the store."""
+    """Do nothing: the next process that writes to the store runs the submitted requests."""

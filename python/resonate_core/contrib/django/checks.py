@@ -1,4 +1,4 @@
-"""What `manage.py check` says of the settings."""
+"""The checks of settings for `manage.py check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transaction has enqueued and not committed: callbacks of Django's `transaction.on_commit`.
+"""Requests in open transactions: callbacks of Django's `transaction.on_commit`.
 
 Django drops the callbacks of a transaction, or of a savepoint, that is rolled back. So the list of the callbacks that wait is also
 the list of what this transaction has enqueued so far.

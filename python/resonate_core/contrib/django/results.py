@@ -118,7 +118,7 @@ def _as_enqueued(task: Task, job: Job | JobRecord, alias: str) -> Task:
 
 
 def result_of(job: Job | JobRecord, alias: str) -> TaskResult | None:
-    """The result that a job stands for.
+    """Return the result of a job.
 
     Args:
         job: The job.

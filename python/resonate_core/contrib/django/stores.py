@@ -15,7 +15,7 @@ __all__ = ["Place", "close_stores", "store_at"]
 
 @dataclass(frozen=True)
 class Place:
-    """What a store is opened with.
+    """The arguments that a store is opened with.
 
     Attributes:
         url: Its path or URL.

@@ -106,7 +106,7 @@ def _is_expired(row: Row, now: int) -> bool:
 
 
 def gathering(rows: Rows, row: Row) -> list[Row]:
-    """Return the gathering group to which a job belongs; its leader has a member ``flight``."""
+    """Return the gathering group to which a job belongs. Its leader's row has the member ``flight`` of the snapshot format."""
     job = row["job"]
     names = ("queue", "type", "group")
     found = [other for other in rows.promises.values() if "gathering" in other.get("job", {})]

@@ -45,7 +45,7 @@ class InlineHandlers(Generic[_T]):
             self._run(self._items.popleft())
 
     def withdraw(self) -> list[_T]:
-        """Take back what has not begun."""
+        """Cancel calls that have not begun."""
         items = list(self._items)
         self._items.clear()
         return items

@@ -62,7 +62,7 @@ class AppServer:
         await never()
 
     def end(self) -> None:
-        """End what is open: the process has crashed."""
+        """End open requests: the process has crashed."""
         for exchange in sorted(self.exchanges, key=lambda each: each.number):
             exchange.break_off(httpx.ReadError("the connection was reset (simulated: the server crashed)"))
         self.exchanges.clear()

@@ -1,4 +1,4 @@
-"""The parts of an event loop that need a machine, and that a simulation has not: executors, sockets, signals and other programs."""
+"""The parts of an event loop that need a machine and that a simulation lacks: executors, sockets, signals, other programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["NoMachine"]
 
 
 class NoMachine(asyncio.AbstractEventLoop):
-    """An event loop without a machine: what would need one is refused.
+    """An event loop without a machine: it refuses calls that would need one.
 
     Attributes:
         unhandled: Called with the context of an error that has no handler.

@@ -18,10 +18,10 @@ __all__ = ["Mishaps"]
 
 
 class Mishaps(Ground):
-    """What a scenario lets go wrong."""
+    """The faults that a scenario orders."""
 
     def faults(self, **options: Any) -> Faults:
-        """Say what goes wrong from now on, and how often.
+        """Set the faults and their probabilities from now on.
 
         Args:
             options: Those of `Faults`: rates such as ``lose_reply=0.05`` and ``crash=0.02``, longest times such as

@@ -48,7 +48,7 @@ class Network:
         self.cut_off: dict[str, int] = {}
 
     def set(self, faults: Faults) -> None:
-        """Change what goes wrong from now on."""
+        """Set the faults from now on."""
         self.faults = faults
         self._faulty = faults.any_of_requests
 
@@ -178,7 +178,7 @@ class Network:
         return self._choices.integer(0, self.faults.timeout, "delay") if self.faults.timeout else 0
 
     async def fate(self, life: Life, what: str) -> str:
-        """Draw what happens to a request over HTTP, once it has been late: ``""``, ``"lost"``, ``"unanswered"`` or ``"twice"``."""
+        """Draw the fate of a request over HTTP after its delay: ``""``, ``"lost"``, ``"unanswered"`` or ``"twice"``."""
         if not (self._faulty or self.cut_off):
             await asyncio.sleep(0)
             return ""

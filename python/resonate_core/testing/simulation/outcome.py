@@ -36,7 +36,7 @@ class Run:
 
     @property
     def story(self) -> list[str]:
-        """What a person wants to know: crashes, faults, and what was claimed, started, completed and settled, with the instants in ms."""
+        """The events that a person wants to see: crashes, faults, and claims, starts, completions and settlements, with instants in ms."""
         return story_of(self._raw)
 
     @property

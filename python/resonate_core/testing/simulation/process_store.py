@@ -125,7 +125,7 @@ class _Jobs(Jobs):
 
 
 class AsyncProcessStore:
-    """The calls of a `ProcessStore`, to be awaited."""
+    """The calls of a `ProcessStore`, for asyncio."""
 
     def __init__(self, store: ProcessStore) -> None:
         runner = _AsyncRunner(store)
@@ -192,7 +192,7 @@ class ProcessStore:
 
     @property
     def aio(self) -> AsyncProcessStore:
-        """The same calls, to be awaited."""
+        """The same calls, for asyncio."""
         if self._aio is None:
             self._aio = AsyncProcessStore(self)
         return self._aio

@@ -1,4 +1,4 @@
-"""What must hold in every run: always, or some time."""
+"""Properties of every run: those that hold always, and those that hold at some time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Eventually", "Properties"]
 
 @dataclass(slots=True)
 class Eventually:
-    """A property that must hold some time."""
+    """A property that must hold at some time."""
 
     name: str
     holds: Callable[[], Any]
@@ -47,7 +47,7 @@ class Properties:
                 raise broken(name, f"always {name!r}: it does not hold at t={self.world.now}")
 
     def look_ahead(self) -> None:
-        """Check what must hold some time.
+        """Check the properties that must hold at some time.
 
         Raises:
             PropertyBroken: The time is over.
@@ -61,7 +61,7 @@ class Properties:
 
     @property
     def deadline(self) -> int | None:
-        """When the first of what must hold some time must hold."""
+        """Return the first instant by which one of these properties must hold."""
         return min((each.until for each in self.pending), default=None)
 
 

@@ -1,4 +1,4 @@
-"""The story of a simulated run: what a person wants to know of its trace, a line each."""
+"""The story of a simulated run: the events of its trace that a person wants to see, a line each."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class World(Calls):
         self._properties.always[name] = holds
 
     def eventually(self, name: str, holds: Callable[[], Any], *, within: Span) -> None:
-        """Demand that something holds some time. The run continues until it does, also if the scenario has ended.
+        """Demand that something holds at some time. The run continues until it does, even if the scenario has ended.
 
         Args:
             name: Of the property.

@@ -1,4 +1,4 @@
-"""The pages of the admin: what they show, who may open them, and what their actions do."""
+"""The pages of the admin: their contents, the permissions to open them, and their actions."""
 
 from __future__ import annotations
 
