@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[2]
 VERSIONS = ["3.10", "3.13"]
 # SQLite is the system's, as Python's own sqlite3 module has it: two copies in one process undo each other's locks.
 SYSTEM = re.compile(r"(libc|libm|libgcc_s|libstdc\+\+|libpthread|ld-linux.*|libsqlite3)\.so\.\d+")
+# The options of scripts/setup, so that the compiler cache has the objects.
+OPTIONS = ["--config-settings=cmake.define.RESONATE_WARNINGS_AS_ERRORS=ON"] if os.environ.get("CI") else []
 CODE = re.compile(r"\.(py|pyi|typed|so[.\d]*)$")
 RUN_README = """
 import doctest, sys
@@ -67,10 +69,9 @@ def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="module")
 def wheel(python: Path, sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel, built from the source distribution in isolation as pip does for a user."""
-    options = ["--config-settings=cmake.define.RESONATE_WARNINGS_AS_ERRORS=ON"] if os.environ.get("CI") else []
 
     def make(folder: Path) -> None:
-        run(python, "-m", "pip", "wheel", "--no-deps", *options, "-w", folder, sdist, where=folder)
+        run(python, "-m", "pip", "wheel", "--no-deps", *OPTIONS, "-w", folder, sdist, where=folder)
 
     (built,) = made_once(tmp_path_factory, f"wheel-of-{python.parts[-3]}", make).glob("*.whl")
     return built
@@ -92,7 +93,7 @@ def test_a_second_build_in_isolation_compiles_nothing(python: Path, sdist: Path,
     (source,) = tmp_path.iterdir()
     compiled = []
     for out in ("first", "second"):
-        run(python, "-m", "pip", "wheel", "--no-deps", "-w", tmp_path / out, source, where=tmp_path)
+        run(python, "-m", "pip", "wheel", "--no-deps", *OPTIONS, "-w", tmp_path / out, source, where=tmp_path)
         compiled.append({path: path.stat().st_mtime_ns for path in (source / "build").rglob("*.o")})
     assert len(compiled[0]) > 100
     assert compiled[1] == compiled[0]
