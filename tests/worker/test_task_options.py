@@ -23,7 +23,7 @@ def test_a_task_is_its_function(worker: Worker):
         return 2 * n
 
     assert double(4) == 8
-    assert double.__doc__ == "Twice." and double.__name__ == "double"
+    assert double.__doc__ == "Doubles a number." and double.__name__ == "double"
     assert double.type.endswith("test_a_task_is_its_function.<locals>.double")
     assert repr(double) == f"<WorkerTask {double.type!r}>"
     assert worker.tasks == {double.type: double}

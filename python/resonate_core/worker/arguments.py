@@ -38,7 +38,7 @@ def _converter(hint: Any, named: str) -> Conversion | None:
 
 
 def data_of(payload: Value) -> Any:
-    """Return the JSON of a payload. Raises `Unfit`."""
+    """Decode the JSON of a payload. Raises `Unfit`."""
     try:
         data = payload.json()
     except Invalid as error:
