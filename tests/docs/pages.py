@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -53,3 +54,17 @@ def modules(page: Path) -> list[str]:
     if any(session):
         made.append("\n".join(session) + "\n")
     return made
+
+
+def table(page: str, heading: str) -> list[list[str]]:
+    """Returns the cells of the table in a page's text whose first headings are these, without the headings."""
+    begin = page.find(f"\n| {heading} |") + 1
+    assert begin, f"no table begins with {heading}"
+    lines = page[begin:].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def texts_of(picture: Path) -> list[str]:
+    """Returns the texts in an SVG picture, sorted."""
+    found = ElementTree.parse(picture).getroot().iter("{http://www.w3.org/2000/svg}text")
+    return sorted("".join(element.itertext()) for element in found)

@@ -7,10 +7,9 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
-from pages import DOCS, PAGES, ROOT
+from pages import DOCS, PAGES, ROOT, texts_of
 
 import resonate_core.errors
 import resonate_core.worker
@@ -86,13 +85,7 @@ def test_files_that_the_pages_name_exist() -> None:
     assert not missing
 
 
-def texts(picture: Path) -> list[str]:
-    """Returns the texts in a picture."""
-    found = ElementTree.parse(picture).getroot().iter("{http://www.w3.org/2000/svg}text")
-    return sorted("".join(element.itertext()) for element in found)
-
-
 def test_the_committed_picture_is_what_the_order_looks_like(tmp_path: Path) -> None:
     runpy.run_path(str(DOCS / "pictures" / "order.py"))["draw"](tmp_path / "order.svg")
-    assert texts(PICTURE) == texts(tmp_path / "order.svg")
-    assert {"order.charge", "held by cleo", "lease expired", "409"} <= set(texts(PICTURE))
+    assert texts_of(PICTURE) == texts_of(tmp_path / "order.svg")
+    assert {"order.charge", "held by cleo", "lease expired", "409"} <= set(texts_of(PICTURE))

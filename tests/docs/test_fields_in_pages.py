@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
+from pages import DOCS, table
 
 import resonate_core as rc
 from resonate_core._core import wire_fields
 
-PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "jobs.md").read_text(encoding="utf-8")
 FIELDS = {part: [member["name"] for member in members] for part, members in wire_fields().items()}
-
-
-def rows_under(header: str) -> list[list[str]]:
-    """Returns the cells of each row of the table whose header begins with this."""
-    _, found, rest = PAGE.partition(f"| {header} |")
-    assert found, f"no table begins with {header}"
-    rows = [line for line in rest.partition("\n\n")[0].splitlines()[2:] if line.startswith("|")]
-    return [row.strip("|").split("|") for row in rows]
 
 
 def named_in(header: str) -> list[str]:
     """Returns the names in backticks in the first column of that table."""
-    return [name for row in rows_under(header) for name in re.findall(r"`(\w+)`", row[0])]
+    return [name for row in table(PAGE, header) for name in re.findall(r"`(\w+)`", row[0])]
 
 
 def shapes() -> dict[str, str]:
     """Returns the data of each kind, as the table of docs/jobs.md writes it."""
-    return {kind: data for kinds, data, *_ in rows_under("kind") for kind in re.findall(r"`([\w.]+)`", kinds)}
+    return {kind: data for kinds, data, *_ in table(PAGE, "kind") for kind in re.findall(r"`([\w.]+)`", kinds)}
 
 
 @pytest.mark.parametrize(

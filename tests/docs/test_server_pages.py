@@ -6,7 +6,7 @@ import re
 import runpy
 from pathlib import Path
 
-from pages import DOCS
+from pages import DOCS, table
 
 from integration.clients.published import CLIENTS
 from integration.clients.table import PROGRAMS
@@ -19,12 +19,6 @@ METRIC = re.compile(r"\bresonate_\w+")
 def page(name: str) -> str:
     """Returns a page's text."""
     return (DOCS / name).read_text(encoding="utf-8")
-
-
-def rows(text: str, first: str) -> list[list[str]]:
-    """Returns the cells of the table whose first heading is `first`, without the headings."""
-    lines = text[text.index(f"\n| {first} |") + 1 :].split("\n\n")[0].splitlines()[2:]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def test_the_tables_of_settings_are_what_the_models_say() -> None:
@@ -50,7 +44,7 @@ def exposed() -> set[str]:
 
 
 def test_the_table_of_metrics_has_all_of_them() -> None:
-    seen = [row[0].strip("`") for row in rows(page("operations.md"), "name")]
+    seen = [row[0].strip("`") for row in table(page("operations.md"), "name")]
     assert set(seen) == exposed() and len(seen) == len(set(seen))
 
 
@@ -65,7 +59,7 @@ def test_the_table_of_clients_is_the_one_that_is_run() -> None:
     text = page("clients.md")
     heads = re.findall(r"^\| program \| (`.*) \|$", text, flags=re.MULTILINE)[0]
     assert [head.strip("` ") for head in heads.split("|")] == [client.name for client in CLIENTS]
-    seen = {row[0].strip("`"): row[1:] for row in rows(text, "program | `python-0.8`") if row[0]}
+    seen = {row[0].strip("`"): row[1:] for row in table(text, "program | `python-0.8`") if row[0]}
     expected = {one.name: ["limit" if client.name in one.limits else "ok" for client in CLIENTS] for one in PROGRAMS}
     assert seen == expected
-    assert [row[0].strip("`") for row in rows(text, "program | expected result")] == list(expected)
+    assert [row[0].strip("`") for row in table(text, "program | expected result")] == list(expected)

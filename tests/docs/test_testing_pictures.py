@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
-from pages import DOCS
+from pages import DOCS, texts_of
 
 PICTURES = DOCS / "pictures"
-
-
-def texts(picture: Path) -> list[str]:
-    """Returns the texts in a picture."""
-    found = ElementTree.parse(picture).getroot().iter("{http://www.w3.org/2000/svg}text")
-    return sorted("".join(element.itertext()) for element in found)
 
 
 @pytest.fixture(scope="module")
@@ -33,5 +26,5 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_committed_picture_is_what_is_drawn(drawn: Path, name: str, words: set[str]) -> None:
-    assert texts(PICTURES / name) == texts(drawn / name)
-    assert words <= set(texts(PICTURES / name))
+    assert texts_of(PICTURES / name) == texts_of(drawn / name)
+    assert words <= set(texts_of(PICTURES / name))

@@ -9,13 +9,12 @@ import sys
 import time
 
 import pytest
-from matplotlib.axes import Axes
+from figures import axes_of, bars, colour_of, explained, rows
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 import resonate_core as rc
-from resonate_core._timeline_data import worker_colour
-from resonate_core._timeline_looks import BAND, WORKERS
+from resonate_core._timeline_looks import BAND
 
 SECOND = 1000
 DAY = 86_400_000
@@ -42,47 +41,17 @@ def trace() -> io.StringIO:
     return trace
 
 
-def axes_of(figure: Figure) -> Axes:
-    """Returns the only axes of a figure."""
-    (axes,) = figure.axes
-    return axes
-
-
-def rows(figure: Figure) -> list[str]:
-    """Returns the labels of the rows, from the top."""
-    return [label.get_text() for label in axes_of(figure).get_yticklabels()]
-
-
-def explained(figure: Figure) -> set[str]:
-    """Returns the entries of the legend."""
-    legend = axes_of(figure).get_legend()
-    return set() if legend is None else {text.get_text() for text in legend.get_texts()}
-
-
-def bars(figure: Figure, colour: str) -> list[tuple[float, float]]:
-    """Returns where the bars of a colour begin and end."""
-    from matplotlib.colors import to_hex
-
-    drawn = [patch for patch in axes_of(figure).patches if isinstance(patch, Rectangle) and to_hex(patch.get_facecolor()) == colour]
-    return [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in drawn]
-
-
-def of(worker: str) -> str:
-    """Returns the colour of a worker."""
-    return WORKERS[worker_colour(worker)]
-
-
 def test_rows_bars_and_legend(trace: io.StringIO) -> None:
     figure = rc.display.timeline(trace, title="A story")
     assert rows(figure) == ["parent", "child", "other"]
     assert axes_of(figure).get_title(loc="left") == "A story"
     assert axes_of(figure).get_xlabel() == "seconds"
     assert {"held by bob", "held by cleo", "suspended", "lease expired", "dispatched", "wakes its awaiter"} <= explained(figure)
-    assert bars(figure, of("ann")) == []  # a lease of no time at all is a tick
+    assert bars(figure, colour_of("ann")) == []  # a lease of no time at all is a tick
     assert {"held by ann", "pending", "resolved"} <= explained(figure)
-    assert [line.get_xdata().tolist() for line in axes_of(figure).lines if line.get_color() == of("ann")] == [[0, 0]]
-    assert bars(figure, of("bob")) == [(0, 10)]
-    assert bars(figure, of("cleo")) == [(12, 20)]
+    assert [line.get_xdata().tolist() for line in axes_of(figure).lines if line.get_color() == colour_of("ann")] == [[0, 0]]
+    assert bars(figure, colour_of("bob")) == [(0, 10)]
+    assert bars(figure, colour_of("cleo")) == [(12, 20)]
     assert bars(figure, BAND) == [(0, 40), (0, 20)]
     assert len([patch for patch in axes_of(figure).patches if isinstance(patch, FancyArrowPatch)]) == 1
 
@@ -97,7 +66,7 @@ def test_it_shows_itself_in_a_notebook_and_saves(trace: io.StringIO, tmp_path) -
 def test_a_part_of_it(trace: io.StringIO) -> None:
     figure = rc.display.timeline(trace, ids="c*", start=11 * SECOND, end=15 * SECOND)
     assert rows(figure) == ["child"]
-    assert bars(figure, of("cleo")) == [(12, 15)]  # in the colour that the whole picture has too
+    assert bars(figure, colour_of("cleo")) == [(12, 15)]  # in the colour that the whole picture has too
     assert explained(figure) == {"held by cleo", "pending"}  # the state of then, not the last
     assert "lease expired" not in explained(figure)
 
@@ -171,7 +140,7 @@ def test_each_of_twenty_workers_has_its_look_in_every_picture() -> None:
     looks = [(bar.get_facecolor(), bar.get_hatch()) for bar in drawn]
     assert len(set(looks)) == len(looks) == 20
     one = rc.display.timeline(trace, ids="j07")
-    assert bars(one, of("worker-7")) == [(0, 9)] and (0, 9) in bars(figure, of("worker-7"))
+    assert bars(one, colour_of("worker-7")) == [(0, 9)] and (0, 9) in bars(figure, colour_of("worker-7"))
 
 
 def test_a_deleted_schedule_that_is_made_again() -> None:

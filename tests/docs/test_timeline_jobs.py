@@ -10,14 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from figures import axes_of, bars_with_heights, colour_of, explained, rows
 
 import resonate_core as rc
-from resonate_core._timeline_data import worker_colour
-from resonate_core._timeline_looks import BAND, WORKERS
+from resonate_core._timeline_looks import BAND
 from resonate_core.history import History, Span
 from resonate_core.worker import JobContext, Retry, Snooze, Worker
 
@@ -41,34 +37,6 @@ def trace(store: rc.Store) -> io.StringIO:
     recorded = io.StringIO()
     store.record(recorded)
     return recorded
-
-
-def axes_of(figure: Figure) -> Axes:
-    """Returns the only axes of a figure."""
-    (axes,) = figure.axes
-    return axes
-
-
-def rows(figure: Figure) -> list[str]:
-    """Returns the labels of the rows, from the top."""
-    return [label.get_text() for label in axes_of(figure).get_yticklabels()]
-
-
-def explained(figure: Figure) -> set[str]:
-    """Returns the entries of the legend."""
-    legend = axes_of(figure).get_legend()
-    return set() if legend is None else {text.get_text() for text in legend.get_texts()}
-
-
-def bars(figure: Figure, colour: str) -> list[tuple[float, float, float]]:
-    """Returns where the bars of a colour begin and end, and their heights."""
-    drawn = [patch for patch in axes_of(figure).patches if isinstance(patch, Rectangle) and to_hex(patch.get_facecolor()) == colour]
-    return [(bar.get_x(), bar.get_x() + bar.get_width(), round(bar.get_height(), 2)) for bar in drawn]
-
-
-def of(worker: str) -> str:
-    """Returns the colour of a worker."""
-    return WORKERS[worker_colour(worker)]
 
 
 def seen(span: Span) -> tuple[Any, ...]:
@@ -107,9 +75,9 @@ def test_attempts_waiting_and_the_end(store: rc.Store, clock: rc.ManualClock, tr
     figure = rc.display.timeline(trace)
     assert rows(figure) == ["m"]
     assert not [text for text in axes_of(figure).texts if text.get_text() == "nothing to show"]
-    assert bars(figure, of("ann")) == [(3, 4, 0.14), (4, 6, 0.4)]
-    assert bars(figure, of("bob")) == [(13, 15, 0.4)]
-    assert bars(figure, BAND) == [(0, 15, 0.74)]
+    assert bars_with_heights(figure, colour_of("ann")) == [(3, 4, 0.14), (4, 6, 0.4)]
+    assert bars_with_heights(figure, colour_of("bob")) == [(13, 15, 0.4)]
+    assert bars_with_heights(figure, BAND) == [(0, 15, 0.74)]
     assert explained(figure) == {
         "held by ann",
         "held by bob",
@@ -261,7 +229,7 @@ def test_a_store_alone_knows_the_attempts(store: rc.Store, clock: rc.ManualClock
         ("running", 8000, 10000, "ann", "failed"),
     ]
     assert spans(store, "j")[-1] == ("pending", 16000, None)
-    assert bars(rc.display.timeline(store), of("ann")) == [(0, 2, 0.4), (8, 10, 0.4)]
+    assert bars_with_heights(rc.display.timeline(store), colour_of("ann")) == [(0, 2, 0.4), (8, 10, 0.4)]
 
 
 def test_refusals_and_heartbeats(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
