@@ -1,4 +1,4 @@
-"""What a terminal shows, what a pipe gets, and that one document is printed as one document."""
+"""The output of commands: in a terminal, in a pipe, and as JSON, which is one document for each command."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def commands(page: str) -> list[tuple[str, str]]:
 
 
 def outputs(asked: list[str], folder: Path) -> list[str]:
-    """What a shell prints for each command, run one after the other in one session."""
+    """Runs the commands one after the other in one shell; returns the output of each."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
     programs, work = folder / "bin", folder / "work"
     programs.mkdir()

@@ -23,7 +23,10 @@ def call(func: str) -> rc.Value:
 
 
 def workflow(store: rc.Store) -> None:
-    """A workflow with calls that wait for a worker, a sleep and a person; a rejected call; a halted one; one that does not belong to it."""
+    """Creates the workflow `order` and, beside it, the promise `orders`.
+
+    The calls of `order` wait for a worker, for a sleep and for a person; one is resolved, one rejected and one halted.
+    """
     store.tasks.create("order", FAR, pid="w1", ttl=60_000, target="poll://any@shop", param=call("order"), tags=tags("order"))
     store.promises.create("order.1", FAR, param=call("reserve"), tags=tags("order", "local"))
     store.promises.resolve("order.1", True)

@@ -56,7 +56,7 @@ def commands(page: str) -> list[tuple[str, str]]:
 
 
 def outputs(asked: list[str], folder: Path, port: str) -> list[str]:
-    """What a shell prints for each command, run one after the other in one session; processes still running are ended."""
+    """Runs the commands one after the other in one shell, then ends the processes that they left running; returns the output of each."""
     programs = folder / "bin"
     programs.mkdir()
     for name, command in (("resonate-core", '-m resonate_core "$@"'), ("python", '"$@"')):

@@ -248,7 +248,7 @@ class Trouble:
     Attributes:
         begins: Brings the outage about.
         ends: Ends the outage.
-        before: What the server does before the outage.
+        before: Runs before `begins`, on the server that still works.
         times: How often `begins` counts in each interval of the scrapes while the outage lasts.
         options: The options of the store.
         simulated: Whether the store is on a manual clock.

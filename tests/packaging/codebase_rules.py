@@ -1,7 +1,7 @@
 """The rules of the code base, each as a function over its files.
 
-A rule takes the text of files by path and returns a line for each violation. Each has a sample that breaks it and one that
-does not, which test the rule itself.
+A rule takes the text of files by path and returns a line for each violation. Two samples test the rule itself: it must find a violation
+in the bad one, and none in the good one.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def one_file_asks_for_the_gil(files: Files) -> Problems:
 
 
 def is_free_of_json(path: str) -> bool:
-    """Whether a file is one that embedders include, or belongs to the machine or a storage."""
+    """Whether the file must not use JSON: a public header, or a file of the machine or of a storage."""
     return path.startswith(("cpp/include/", "cpp/src/machine/", "cpp/src/storage/"))
 
 
@@ -120,7 +120,7 @@ def is_free_of_json(path: str) -> bool:
     good={"cpp/src/codec/json_document.cpp": "#include <simdjson.h>\n", "cpp/src/machine/tasks.cpp": "// no simdjson here\n"},
 )
 def json_stays_in_the_codec(files: Files) -> Problems:
-    """No public header, the machine and no storage names JSON."""
+    """Public headers, the machine and the storages do not use JSON."""
     return lines_with(r"nlohmann|simdjson", files, is_free_of_json)
 
 

@@ -48,7 +48,7 @@ PANELS: list[dict[str, Any]] = [panel for panel in BOARD["panels"] if panel["typ
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
 def test_a_panel(panel: dict[str, Any]) -> None:
-    """Every metric of the panel is one that a server exposes."""
+    """A panel has a description, and reads only metrics that a server exposes."""
     assert panel["description"].endswith(".") and panel["targets"]
     for target in panel["targets"]:
         used = set(re.findall(r"\bresonate_\w+", target["expr"]))

@@ -21,7 +21,7 @@ FAR = 10**12
 
 
 class Ledger:
-    """What the handlers of one run did."""
+    """Counts the attempts of one run: how often each job was started, and how many attempts a worker ran at once."""
 
     def __init__(self) -> None:
         self.starts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Other requests waited for one transaction that read every row for a filter of jobs, and for one that removed all waiting messages."""
+"""A filter of jobs read every row in one transaction, and a take removed all messages in one: other requests waited for both."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_a_path_is_a_path(given: str, tmp_path: Path) -> None:
 
 
 def test_a_process_that_changes_its_folder_keeps_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fork opens the file again: the one that the path named when the store was made."""
+    """After fork(2) the child opens the file again. A relative path still means the folder in which the store was made."""
     with rc.Store("x.db", clock=rc.ManualClock(0)) as store:
         store.promises.create("a", FAR)
         (tmp_path / "elsewhere").mkdir()

@@ -87,10 +87,8 @@ def test_streams_get_their_messages_from_whatever_process(workers):
     streams = {id: workers.listen("w", id) for id in map(str, range(6))}
     for id in streams:
         workers.ask("promise.create", id=f"p.{id}", timeoutAt=FAR, tags={"resonate:target": f"poll://any@w/{id}"})
-    for id, (
-        _,
-        response,
-    ) in streams.items():  # a process with other streams of the group leaves the message to the one with this stream
+    # A process with other streams of the group leaves the message to the process with this stream.
+    for id, (_, response) in streams.items():
         assert next_event(response)["data"]["task"]["id"] == f"p.{id}"
     for id in streams:
         workers.ask("promise.create", id=f"l.{id}", timeoutAt=FAR)

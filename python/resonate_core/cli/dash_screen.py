@@ -1,4 +1,4 @@
-"""What the dash shows: everything, one queue, or one job; and how keys change that."""
+"""The screen of the dash: it shows all queues, one queue, or one job. Keys change which one, and select a line."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Happening:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What identifies it."""
+        """The identity of the event: two polls that find one event give the same key."""
         return (self.job["id"], self.job["sentAt"], self.at, self.event, self.attempt)
 
     def row(self) -> list[Any]:

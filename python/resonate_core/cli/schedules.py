@@ -31,7 +31,7 @@ def _show(out: Output, data: dict[str, Any]) -> None:
 
 
 def _show_many(out: Output, data: dict[str, Any]) -> None:
-    """Print the schedules of a search; for one that enqueues jobs, their type."""
+    """Print the schedules of a search. If a schedule enqueues jobs, its member `job` is printed as the type of these jobs."""
     if not out.as_json:
         typed = [{**one, "job": one["job"]["type"]} if "job" in one else one for one in data["schedules"]]
         data = {**data, "schedules": typed}

@@ -363,7 +363,7 @@ class Timekeeper:
 
 
 class _Progress:
-    """Logs from time to time how far a call has driven the clock, so that a long call does not look like one that hangs.
+    """Logs from time to time the instant to which a call has driven the clock. Without these lines a long call would look like a hang.
 
     Args:
         keeper: Drives the clock.
