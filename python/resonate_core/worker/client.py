@@ -14,6 +14,7 @@ from .records import JobRecord
 __all__ = [
     "MOST",
     "NOT_HELD",
+    "WAITING",
     "Claim",
     "Claimed",
     "Client",
@@ -32,6 +33,8 @@ Held = tuple[str, int]
 
 #: The most jobs that one request names: a server limits the size of a request.
 MOST = 1000
+#: The states of jobs that are neither settled nor archived.
+WAITING = ("scheduled", "pending", "claimed", "running", "retry")
 #: Statuses of refusals that mean that the worker does not hold the job any more.
 NOT_HELD = (404, 409)
 
@@ -131,11 +134,11 @@ class Client(Protocol):
     def delete(self, id: str) -> None:
         """Delete a job."""
 
-    def scheduled(self, queue: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
-        """Return the scheduled jobs of a queue that have these tags, up to a thousand."""
+    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
+        """Return the scheduled jobs of all queues whose ids match a pattern and that have these tags, up to a thousand."""
 
-    def waiting(self, queues: Iterable[str]) -> bool:
-        """Whether any of these queues, unless paused, has jobs that are neither settled nor archived."""
+    def waiting(self, queues: Iterable[str]) -> int:
+        """Return how many jobs these queues have that are `WAITING`; those of paused queues do not count."""
 
     def close(self) -> None:
         """Close what this client opened."""

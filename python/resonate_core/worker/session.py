@@ -218,8 +218,9 @@ class Session:
                 except (ResonateError, OSError):
                     _log.exception("periodic job %r could not be enqueued", periodic.name)
                     continue
-                if periodic.next_at is not None and not client.manual:
-                    pause = min(pause, (periodic.next_at - client.now()) / 1000)
+                following = periodic.pause(client.now(), self._settings.poll_interval)
+                if following is not None and not client.manual:
+                    pause = min(pause, following)
             await asyncio.sleep(max(_SHORTEST_CHECK, pause))
 
     # -- the claim loop ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .._core import ManualClock, Store
 from .._server_client import envelope
 from ..errors import ResonateError
-from .client import NOT_HELD, Claim, Claimed, Exchanged, Held, Queues, end_request, refusal, unless_held
+from .client import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, end_request, refusal, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
 
@@ -100,17 +100,13 @@ class StoreClient:
     def delete(self, id: str) -> None:
         self._jobs.delete(id)
 
-    def scheduled(self, queue: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
-        return cast("Sequence[JobRecord]", self._jobs.search(queue=queue, state="scheduled", tags=tags, limit=1000))
+    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
+        return cast("Sequence[JobRecord]", self._jobs.search(ids, state="scheduled", tags=tags, limit=1000))
 
-    def waiting(self, queues: Iterable[str]) -> bool:
+    def waiting(self, queues: Iterable[str]) -> int:
         wanted = set(queues)
-        return any(
-            each["name"] in wanted
-            and not each["paused"]
-            and any(each["counts"][state] for state in ("scheduled", "pending", "claimed", "running", "retry"))
-            for each in self.store.queues.stats()
-        )
+        found = [each for each in self.store.queues.stats() if each["name"] in wanted and not each["paused"]]
+        return sum(each["counts"][state] for each in found for state in WAITING)
 
     def close(self) -> None:
         """Close the store, if it is the client's own."""

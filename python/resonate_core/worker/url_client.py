@@ -116,11 +116,11 @@ class UrlClient:
     def delete(self, id: str) -> None:
         self._remote.run(jobs.delete(id))
 
-    def scheduled(self, queue: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
-        found = self._remote.run(jobs.search(queue=queue, state="scheduled", tags=tags, limit=1000))
+    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
+        found = self._remote.run(jobs.search(ids, state="scheduled", tags=tags, limit=1000))
         return list(found)
 
-    def waiting(self, queues: Iterable[str]) -> bool:
+    def waiting(self, queues: Iterable[str]) -> int:
         raise errors.Unsupported("the queues of a server are not drained: run_until_idle is for a store with a ManualClock")
 
     def close(self) -> None:

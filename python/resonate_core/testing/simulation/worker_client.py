@@ -107,10 +107,10 @@ class WorkerClient:
     def delete(self, id: str) -> None:
         self._call("job.delete", lambda: self._store.delete(id))
 
-    def scheduled(self, queue: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
-        return self._call("job.search", lambda: self._store.scheduled(queue, tags))
+    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
+        return self._call("job.search", lambda: self._store.scheduled(ids, tags))
 
-    def waiting(self, queues: Iterable[str]) -> bool:
+    def waiting(self, queues: Iterable[str]) -> int:
         return self._call("queue.stats", lambda: self._store.waiting(queues))
 
     def close(self) -> None:
