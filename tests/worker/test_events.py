@@ -104,7 +104,7 @@ def test_what_middleware_never_sees(worker: Worker, store: rc.Store, clock: rc.M
             ("failure", "dies", "deadline", None, "failed"),
             ("failure", "expires", "expired", None, "expired"),
             ("failure", "unfit", "invalid_payload", 1, "archived"),
-            ("failure", "unknown", "unknown_type", 1, "archived"),
+            ("retry", "unknown", "unknown_type", 1, "scheduled"),
         ]
     )
 

@@ -101,7 +101,19 @@ def _scheduled(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
     at = job["processAt"]
     next = Next("it becomes pending", at, is_step=True)
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
-    return _said(job, f"is scheduled for {when(at, now)}.", _ends(access, job, next), advice=run)
+    return _said(job, f"is scheduled for {when(at, now)}{_snoozed(access, job)}.", _ends(access, job, next), advice=run)
+
+
+def _snoozed(access: StoreAccess, job: Mapping[str, Any]) -> str:
+    """Return why the job was put back, if its last attempts were snoozed: the last line that they reported."""
+    attempts = job.get("attempts", [])
+    if not attempts or attempts[-1].get("outcome") != "snoozed":
+        return ""
+    first = 1 + max((one["number"] for one in attempts if one.get("outcome") != "snoozed"), default=0)
+    lines = [line["text"] for line in job.get("report", {}).get("lines", []) if line["attempt"] >= first]
+    if not lines or access.redaction.rules.hides_type(job["type"]):
+        return f": attempt {attempts[-1]['number']} was snoozed"
+    return f": attempt {attempts[-1]['number']} was snoozed ({access.redaction.text(lines[-1])})"
 
 
 def _retry(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:

@@ -11,9 +11,9 @@ from itertools import chain
 from typing import Any
 
 from .._core import ManualClock
-from ..errors import Invalid, Unsupported
+from ..errors import Invalid, NotFound, Unsupported
 from .claiming import Round, run_round
-from .client import names_of
+from .client import WAITING, names_of
 from .execution import Attempt, Ended, Execution, WorkItem, begin
 from .outcomes import PUT_BACK, RELEASED, TIMED_OUT, Failure, Outcome
 from .reporting import report
@@ -35,7 +35,7 @@ class DrainedRun:
         at: When it began, in Unix ms.
         outcome: `completed`, `failed`, `snoozed` or `lost` (the job was cancelled or settled meanwhile).
         result: What the body returned.
-        error: Why it failed; None where it did not.
+        error: Why it failed, or was snoozed because its type has no handler; None otherwise.
     """
 
     id: str
@@ -96,6 +96,7 @@ class _Drain:
         self._clock = self._movable(advance or until is not None)
         self._claimed: deque[WorkItem] = deque()
         self._started: deque[WorkItem] = deque()
+        self._without_handler: set[str] = set()  # ids
         self.drained = Drained()
 
     def _movable(self, advance: bool) -> ManualClock | None:
@@ -147,6 +148,10 @@ class _Drain:
             self._parts.registry.events.ended(attempt, outcome, status)
         lost = outcome.kind == "dropped" or (status >= 300 and outcome is not TIMED_OUT)
         job, context = attempt.job, attempt.context
+        if outcome.kind == "snoozed" and outcome.failure is not None:
+            self._without_handler.add(job.id)
+        else:
+            self._without_handler.discard(job.id)
         self.drained.runs.append(
             DrainedRun(
                 id=job.id,
@@ -170,10 +175,21 @@ class _Drain:
             if soonest is None or soonest > self._until:
                 self._clock.advance_to(self._until)
                 return False
-        elif soonest is None or not self._client.waiting(names_of(self._parts.settings.queues)):
+        elif soonest is None or not self._others_wait():
             return False
         fired = self._clock.advance_to(soonest)
         return bool(fired) or self._clock.now > now
+
+    def _others_wait(self) -> bool:
+        """Whether there are jobs besides those whose type has no handler, for which no move of the clock helps."""
+        waiting = self._client.waiting(names_of(self._parts.settings.queues))
+        return waiting > sum(self._waits(id) for id in self._without_handler)
+
+    def _waits(self, id: str) -> bool:
+        try:
+            return self._client.get(id).state in WAITING
+        except NotFound:
+            return False
 
     def _leave(self) -> None:
         """Give back claimed jobs that were not run because of the limit."""

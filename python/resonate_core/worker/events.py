@@ -181,7 +181,7 @@ class Events:
             _log.exception("there is no event of job %s", attempt.id)
 
     def _ended(self, attempt: Attempt, outcome: Outcome, status: int) -> None:
-        if status >= 300 or outcome.kind not in ("completed", "failed"):
+        if status >= 300 or (outcome.kind not in ("completed", "failed") and outcome.failure is None):
             self._ended_elsewhere(attempt)
             return
         if outcome.kind == "completed":
@@ -225,7 +225,7 @@ class Events:
             _REASONS.get(failure.code, "error"),
             number,
             error,
-            job.next_retry_at if kind == "retry" else None,
+            _again_at(job) if kind == "retry" else None,
             attempt.context.worker,
             outcome.error,
         )
@@ -415,6 +415,11 @@ def _by_store(job: JobRecord, since: int) -> JobEvent | None:
     code = None if error is None else error["code"]
     reason = "cancelled" if kind == "cancelled" else _REASONS.get(code or "", "error")
     return JobEvent(kind, job, reason, number, error, job.next_retry_at if kind == "retry" else None, worker)
+
+
+def _again_at(job: JobRecord) -> int | None:
+    """Return when a job runs again: it waits for a retry, or was put back because its type has no handler."""
+    return job.process_at if job.state == "scheduled" else job.next_retry_at
 
 
 def _over_at(job: JobRecord) -> int | None:

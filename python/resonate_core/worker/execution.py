@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import takewhile
 from typing import Any
 
 from .context import BatchContext, JobContext, current
@@ -117,7 +118,7 @@ class Execution:
         """The outcome of each attempt, once the handler has returned or raised, or if it was not called."""
         attempt = self.attempts[0]
         if self.task is None:
-            outcome = Outcome("failed", failure=unknown_type(attempt.context.worker, attempt.context.type))
+            outcome = _put_back(attempt.context)
         elif context is None:
             outcome = called_off(attempt.context.reason or "cancelled")
         elif raised is None:
@@ -229,6 +230,18 @@ async def _call_async(context: JobContext | BatchContext, task: Any, middleware:
     finally:
         current.reset(token)
     return None
+
+
+def _put_back(context: JobContext) -> Outcome:
+    """The outcome of an attempt without a handler. The reason is a line of the job's report, unless a line has it already."""
+    ended = (attempt.get("outcome") for attempt in reversed(context.job.attempts) if "outcome" in attempt)
+    snoozed = sum(1 for _ in takewhile(lambda outcome: outcome == "snoozed", ended))
+    outcome = unknown_type(context.worker, context.type, snoozed)
+    assert outcome.failure is not None
+    report = context.job.report
+    if not any(line["text"] == outcome.failure.message for line in (report or {}).get("lines", ())):
+        context.report(outcome.failure.message)
+    return outcome
 
 
 def _returned(context: JobContext, result: Any) -> Outcome:

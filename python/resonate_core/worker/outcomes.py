@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .._stopwatch import doubled
 from .durations import Duration, milliseconds
 
 __all__ = [
@@ -28,6 +30,10 @@ __all__ = [
 UNHANDLED = "UnhandledError"
 #: The code of an outcome that cannot be read or written.
 INVALID = "InvalidError"
+#: The code that stands for a job whose type has no handler, in logs and events.
+UNKNOWN_TYPE = "UnknownType"
+#: The first pause before such a job can be claimed again, and the longest (ms); each is twice as long as the one before.
+_FIRST_PAUSE, _LONGEST_PAUSE = 1000, 300_000
 #: How much of a traceback is kept with the error, its end, in characters.
 _TRACEBACK_KEPT = 8000
 
@@ -196,7 +202,7 @@ class Outcome(NamedTuple):
     Attributes:
         kind: `completed`, `failed`, `snoozed`, `released`, or `dropped`: the job is over already, and nothing is reported.
         result: What the handler of a completed job returned.
-        failure: Why it failed.
+        failure: Why it failed, or was put back because its type has no handler.
         delay: How long a snoozed job waits, in ms.
         error: What the handler raised, for logs.
     """
@@ -216,9 +222,19 @@ PUT_BACK = Outcome("snoozed", delay=0)
 RELEASED = Outcome("released")
 
 
-def unknown_type(worker: str, type: str) -> Failure:
-    """The failure of a job whose type has no handler here. It is retried, as by asynq: another worker may have the handler."""
-    return Failure("UnknownType", f"worker {worker!r} has no handler for type {type!r}")
+@functools.lru_cache(maxsize=256)
+def unknown_type(worker: str, type: str, snoozed: int) -> Outcome:
+    """The outcome of a job whose type has no handler here (JOBS 3): it is snoozed, since another worker may have the handler.
+
+    Equal arguments give the same object, so that the jobs of a batch share it, and are due together.
+
+    Args:
+        worker: The name of the worker.
+        type: The type.
+        snoozed: How many attempts in a row have been snoozed before.
+    """
+    pause = int(doubled(_FIRST_PAUSE, snoozed, _LONGEST_PAUSE))
+    return Outcome("snoozed", failure=Failure(UNKNOWN_TYPE, f"worker {worker!r} has no handler for type {type!r}"), delay=pause)
 
 
 def as_text(text: str) -> str:

@@ -99,7 +99,7 @@ class Periodic:
     def pause(self, now: int, poll_interval: float) -> float | None:
         """Return the seconds until `ensure` has something to do; None: never.
 
-        A job that holds the unique key can end at any time, in any process. It is looked for at every poll, and more often
+        A job that holds the unique key can end at any time, in any process. Each poll checks for that, and more checks are made
         shortly before the next occurrence, so that this one is not missed.
 
         Args:

@@ -299,7 +299,7 @@ class Registry(Listening):
         job that waits runs late (unless its `good_for` is over), and the other occurrences are not made up. A periodic job depends
         on the code: another expression or queue replaces the job that waits, and without a worker that has it nothing new is
         enqueued. With a `unique_key`, no occurrence is enqueued while another job holds the key, the occurrence before it among
-        them: those that are due meanwhile are left out, and the one after the end of that job is enqueued again. For
+        them: occurrences that are due meanwhile are left out, and the one after the end of that job is enqueued again. For
         jobs that continue without the code, or that people create and change, make a schedule with ``job=``
         (`store.schedules.create`): the store itself enqueues these.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any
 
+from .._instants import length
 from ..errors import ResonateError, StoreError
 from .client import MOST, NOT_HELD, Client
 from .conversion import encoded
@@ -186,6 +187,8 @@ def _count(attempt: Attempt, outcome: Outcome, status: int, counts: Counts) -> N
     failure = outcome.failure
     if failure is None:
         _log_attempt(logging.DEBUG, attempt, "%s", outcome.kind)
+    elif outcome.kind == "snoozed":
+        _log_attempt(logging.WARNING, attempt, "put back for %s: %s %s", length(outcome.delay), failure.code, failure.message)
     else:
         shown = outcome.error if _log.isEnabledFor(logging.DEBUG) else None
         _log_attempt(logging.WARNING, attempt, "failed: %s %s", failure.code, failure.message, error=shown)

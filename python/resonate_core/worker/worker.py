@@ -33,7 +33,7 @@ class Worker(Registry):
 
     A handler that raises fails its attempt. `Retry`, `Skip`, `Snooze` and `JobError` decide what happens next; any other exception
     has the code UnhandledError, type and text as message, and the end of the traceback as data. A job whose type has no handler
-    fails with the code UnknownType and is retried: another worker may have the handler.
+    is put back without using a retry, after a pause that doubles: another worker may have the handler.
 
     Args:
         store_or_url: A `Store`, the path of one, or the URL of a server; None: `bind` sets it later.

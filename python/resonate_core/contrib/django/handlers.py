@@ -44,7 +44,7 @@ class Handlers(dict[str, WorkerTask[Any, Any]]):
         self._backend = backend
 
     def get(self, type: str, default: Any = None) -> Any:
-        """The handler of a type; a job whose type is no task fails with the code UnknownType."""
+        """The handler of a type; a job whose type is no task is put back for another worker."""
         found = super().get(type)
         if found is not None:
             return found

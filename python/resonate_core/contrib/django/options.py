@@ -28,7 +28,7 @@ _TEST_DATABASE = "file:memorydb_"
 _VENDORS = ("sqlite", "postgresql")
 _WORKER_OPTIONS = frozenset({"concurrency", "lease", "run_lease", "strict", "batch", "poll_interval", "heartbeat", "grace"})
 #: The retries of a task that names neither retries nor a policy. Other backends of Django do not repeat a task that raised. An
-#: attempt is repeated if its worker died, or did not know the task, as in the minutes in which a new release replaces an old one.
+#: attempt is repeated if its worker died. A worker of an earlier version also fails jobs whose task it does not know.
 DEFAULT_RETRIES: Mapping[str, Any] = {
     "max_retries": 5,
     "retry_policy": {
