@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from random import Random
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from starlette.middleware.cors import CORSMiddleware
 
@@ -20,7 +21,7 @@ from .authorizer import REASONS, Authorizer, header
 from .batcher import Answer
 from .logs import TagWarnings
 from .metrics import KINDS, Metrics
-from .origins import JOB_STREAM, Origins
+from .origins import JOB_STREAM, Origins, asks_for_a_page
 from .pages import Pages
 from .runtime import Runtime
 from .settings import Settings
@@ -37,6 +38,7 @@ __all__ = ["MOST_OF_A_BATCH", "ResonateApp"]
 _log = logging.getLogger("resonate_core.server")
 
 _JSON = (b"content-type", b"application/json")
+_TEXT = (b"content-type", b"text/plain; charset=utf-8")
 _LEGACY = ("/promises", "/tasks", "/schedules")
 _BELOW_LEGACY = tuple(f"{path}/" for path in _LEGACY)
 #: Pages that only show that there is a server: load balancers read them under any name.
@@ -227,7 +229,11 @@ class ResonateApp:
             if refusal is not None:
                 return self._refuse_foreign(receive, send, path, *refusal)
         if path in ("/", ""):
-            return self._post(scope, receive, send) if scope["method"] == "POST" else _answer(send, *_ONLY_POST)
+            if scope["method"] == "POST":
+                return self._post(scope, receive, send)
+            if self._dashboard is not None and asks_for_a_page(scope):
+                return _answer(send, 307, b"", (b"location", _below(root, path, _BELOW_UI)), (b"vary", b"accept"), _TEXT)
+            return _answer(send, *_ONLY_POST)
         path = "/" + path.lstrip("/")  # a client whose URL ends with a slash requests //poll/...
         if path.startswith("/poll/"):
             return self._poll(scope, receive, send)
@@ -420,6 +426,13 @@ class ResonateApp:
             return
         if await self._may_open_stream(runtime, scope, send):
             await runtime.job_streams.serve(announced, receive, send)
+
+
+def _below(root: str, path: str, place: str) -> bytes:
+    """Return a place as a relative reference: a proxy may strip a part of the path that this app does not know."""
+    if path:
+        return place[1:].encode()
+    return quote(f"{root.rpartition('/')[2]}{place}").encode()
 
 
 def _failed(envelope: Envelope, error: Exception, outcome_may_be_unknown: bool) -> Answer:

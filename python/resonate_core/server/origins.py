@@ -1,6 +1,6 @@
-"""Refuses requests of foreign web pages: a page can make a browser send requests to this server, also under a host name of the page.
+"""Tells the requests of browsers, and refuses those of foreign web pages.
 
-A page cannot choose its ``Origin``, nor the name in ``Host`` that its browser resolved. Published clients send no ``Origin``, and
+A page can make a browser send requests to this server, also under a host name of the page. A page cannot choose its ``Origin``, nor the name in ``Host`` that its browser resolved. Published clients send no ``Origin``, and
 send the name in their URL as ``Host``.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .settings import ServerSettings
 
-__all__ = ["JOB_STREAM", "Origins", "is_loopback"]
+__all__ = ["JOB_STREAM", "Origins", "asks_for_a_page", "is_loopback"]
 
 #: The most accepted names that are remembered, so that they are not parsed again.
 _MOST_REMEMBERED = 1000
@@ -97,6 +97,20 @@ class Origins:
         return name is not None and (
             name in self._hosts or is_loopback(name) or name.endswith(_PRIVATE_SUFFIXES) or ("." not in name and ":" not in name)
         )
+
+
+def asks_for_a_page(scope: Scope) -> bool:
+    """Return whether a browser asks for a page: its ``Accept`` names HTML, and clients of the protocol and ``curl`` do not name it."""
+    if scope["method"] not in ("GET", "HEAD"):
+        return False
+    accepted = b",".join(value for name, value in scope["headers"] if name == b"accept").lower()
+    types = (part.replace(b" ", b"").split(b";") for part in accepted.split(b","))
+    return any(type == b"text/html" and not _is_zero(more) for type, *more in types)
+
+
+def _is_zero(parameters: list[bytes]) -> bool:
+    """Return whether the weight among the parameters of a type is 0, which means that the type is not accepted."""
+    return any(one.startswith(b"q=") and not one[2:].strip(b"0.") for one in parameters)
 
 
 def _machine_names() -> set[str]:

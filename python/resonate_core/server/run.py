@@ -161,6 +161,8 @@ def serve_here(settings: Settings, listening: socket.socket) -> int:
         server = _Server(config, app)
         kept = store.url or settings.store.path or "memory, which ends with this process"
         _log.info("serving %s at %s (process %d)", kept, settings.server.url, os.getpid())
+        if settings.dashboard_url is not None:
+            _log.info("the dashboard is at %s", settings.dashboard_url)
         # uvicorn raises its signal again after it has stopped, when the handler has nothing left to stop.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, server.stop)

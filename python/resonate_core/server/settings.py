@@ -336,6 +336,12 @@ class Settings(BaseSettings):
         url = f"{scheme}://{host}:{port}{server.root_path}"
         return self.model_copy(update={"server": server.model_copy(update={"url": url})})
 
+    @property
+    def dashboard_url(self) -> str | None:
+        """The address of the dashboard; None if it is not served, or `with_url` has not set the address of the server."""
+        url = self.server.url
+        return None if url is None or not self.server.ui else f"{url.rstrip('/')}/ui/"
+
     @classmethod
     def settings_customise_sources(
         cls,
