@@ -139,6 +139,9 @@ class Diff:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return dict(import_module("resonate_core.display").diff_bundle(self))
 
+    def _ipython_display_(self) -> None:
+        import_module("resonate_core.display").show_diff(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything in a JSON-able dict (`resonate-diff/1`).
 

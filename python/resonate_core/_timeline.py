@@ -198,10 +198,10 @@ def explore(
 
     marked = list(events)
 
-    def drawn(lines: list[str]) -> str:
+    def drawn(lines: list[str]) -> Timeline | None:
         try:
-            return timeline(lines, events=marked)._repr_html_()
+            return timeline(lines, events=marked)
         except ModuleNotFoundError:
-            return ""
+            return None
 
     return widget_of_fork(store, horizon, history, marked, drawn)

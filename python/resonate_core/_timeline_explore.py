@@ -16,6 +16,7 @@ from resonate_core.history import trace_lines
 
 if TYPE_CHECKING:
     from resonate_core._timeline_widget import TimelineWidget
+    from resonate_core._widget_view import Picture
     from resonate_core.history import Source
 
 __all__ = ["DAY", "MovedFork", "widget_of", "widget_of_fork"]
@@ -114,7 +115,7 @@ def widget_of_fork(
     horizon: timedelta | int,
     history: Source | None,
     events: Iterable[Event],
-    draw: Callable[[list[str]], str],
+    draw: Callable[[list[str]], Picture | None],
 ) -> TimelineWidget:
     """See `resonate_core.display.explore`; `draw` makes the static picture of a recording."""
     length = round(horizon / timedelta(milliseconds=1)) if isinstance(horizon, timedelta) else horizon
@@ -123,7 +124,7 @@ def widget_of_fork(
     return made({}, fork, lambda: draw(fork.lines()))
 
 
-def widget_of(data: dict[str, Any], source: Any, picture: Callable[[], str]) -> TimelineWidget:
+def widget_of(data: dict[str, Any], source: Any, picture: Callable[[], Picture]) -> TimelineWidget:
     """Return the widget of a timeline with its static picture; for a store, with a slider that moves a fork."""
     made = _widget_class()
     if isinstance(source, Store) and not source.closed:

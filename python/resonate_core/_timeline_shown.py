@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import os
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from resonate_core._timeline_page import timeline_page, write_page
+from resonate_core._widget_view import picture_html, publish, view_of
 
 if TYPE_CHECKING:
     from resonate_core._timeline_widget import TimelineWidget
@@ -40,7 +42,7 @@ class Timeline(Figure):
         """
         from resonate_core._timeline_explore import widget_of
 
-        return widget_of(self.data, self.source, self._repr_html_)
+        return widget_of(self.data, self.source, lambda: self)
 
     def export_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the interactive timeline as one page that needs no network, with the static picture for readers without scripts.
@@ -70,10 +72,27 @@ class Timeline(Figure):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """The widget, if anywidget is installed; pictures are returned for their own MIME types only."""
-        try:
-            widget = self.widget()
-        except ModuleNotFoundError:
-            return {}
-        from resonate_core._widget_view import view_of
+        widget = self._widget_if_installed()
+        return {} if widget is None else view_of(widget)
 
-        return view_of(widget)
+    def _ipython_display_(self) -> None:
+        """The widget and the picture as outputs of their own, so that each export shows the picture."""
+        publish(self._widget_if_installed(), self.still())
+
+    def still(self) -> dict[str, str]:
+        """Return the picture as a MIME bundle, for exports and for readers without scripts.
+
+        It has no SVG: an export as LaTeX converts every SVG, also beside a PNG, and fails without Inkscape.
+        """
+        png = self._repr_png_()
+        return {
+            "text/html": picture_html(png, self.axes[0].get_title(loc="left") or "Timeline"),
+            "image/png": base64.b64encode(png).decode(),
+            "text/plain": repr(self),
+        }
+
+    def _widget_if_installed(self) -> TimelineWidget | None:
+        try:
+            return self.widget()
+        except ModuleNotFoundError:
+            return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anywidget
 import traitlets
@@ -12,19 +12,51 @@ import traitlets
 from resonate_core._core import Store
 from resonate_core._timeline_page import timeline_page, write_page
 from resonate_core._view_modules import bundle, stylesheet
+from resonate_core._widget_view import HIDE_STILLS, Picture, new_still, publish
+
+if TYPE_CHECKING:
+    from resonate_core._diff import Diff
 
 __all__ = ["DiffWidget", "TimelineWidget"]
 
-_MODULE = """
-export default {
-  render({ model, el }) {
-    return views["timeline_widget.js"].render({ model, el });
-  },
-};
+_MODULE = f"""{HIDE_STILLS}
+export default {{
+  render({{ model, el }}) {{
+    const end = views["timeline_widget.js"].render({{ model, el }});
+    const hidden = hideStills(model);
+    return () => {{
+      hidden.remove();
+      end();
+    }};
+  }},
+}};
 """
 
 
-class TimelineWidget(anywidget.AnyWidget):
+class _Widget(anywidget.AnyWidget):
+    """A widget with a picture.
+
+    Attributes:
+        still: The class of its pictures in the page, which it hides while it runs.
+    """
+
+    still = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(still=new_still(), **traits)
+
+    def _ipython_display_(self) -> None:
+        """The widget and its picture as outputs of their own, so that each export shows the picture."""
+        picture = self._still()
+        if picture is None:
+            raise NotImplementedError("there is no picture")
+        publish(self, picture)
+
+    def _still(self) -> dict[str, str] | None:
+        raise NotImplementedError
+
+
+class TimelineWidget(_Widget):
     """A timeline with jobs and workers, zoom and a cursor; of a store also with a clock that moves a fork.
 
     Its traits are synchronized: assign `at`, `range`, `selected`, `mode` or `filter` to move it, or observe what a reader does.
@@ -61,7 +93,7 @@ class TimelineWidget(anywidget.AnyWidget):
         self,
         data: dict[str, Any],
         mover: Callable[[int | None], dict[str, Any]] | None = None,
-        picture: Callable[[], str] | None = None,
+        picture: Callable[[], Picture | None] | None = None,
         **traits: Any,
     ) -> None:
         self._mover = mover
@@ -87,7 +119,15 @@ class TimelineWidget(anywidget.AnyWidget):
 
     def _repr_html_(self) -> str | None:
         """The static picture, for an exported notebook and for a front end without widgets."""
-        return None if self._picture is None else self._picture() or None
+        figure = self._figure()
+        return None if figure is None else figure._repr_html_()
+
+    def _still(self) -> dict[str, str] | None:
+        figure = self._figure()
+        return None if figure is None else figure.still()
+
+    def _figure(self) -> Picture | None:
+        return None if self._picture is None else self._picture()
 
     def _moved(self, change: Any) -> None:
         if change["new"] is not None and self._mover is not None:
@@ -99,23 +139,28 @@ class TimelineWidget(anywidget.AnyWidget):
                 setattr(self, name, value)
 
 
-_DIFF_MODULE = """
-export default {
-  render({ model, el }) {
+_DIFF_MODULE = f"""{HIDE_STILLS}
+export default {{
+  render({{ model, el }}) {{
     const view = views["diff.js"].render(el, model.get("diff"));
+    const hidden = hideStills(model);
     const show = () => view.update(model.get("diff"));
     model.on("change:diff", show);
-    return () => {
+    return () => {{
+      hidden.remove();
       model.off("change:diff", show);
       view.destroy();
-    };
-  },
-};
+    }};
+  }},
+}};
 """
 
 
-class DiffWidget(anywidget.AnyWidget):
+class DiffWidget(_Widget):
     """What differs between two states, with a filter and the members of each change.
+
+    Args:
+        shown: The differences.
 
     Attributes:
         diff: What `rc.diff(a, b).to_dict()` returns.
@@ -125,3 +170,10 @@ class DiffWidget(anywidget.AnyWidget):
     _css = stylesheet("diff.css")
 
     diff = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, shown: Diff) -> None:
+        self._shown = shown
+        super().__init__(diff=shown.to_dict())
+
+    def _still(self) -> dict[str, str]:
+        return {"text/html": self._shown._repr_html_(), "text/plain": repr(self._shown)}

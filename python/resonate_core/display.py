@@ -19,6 +19,7 @@ from resonate_core._timeline import (
     timeline as timeline,
     timeline_data as timeline_data,
 )
+from resonate_core._widget_view import view_of
 
 if TYPE_CHECKING:
     from resonate_core._core import (
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         Violation,
     )
     from resonate_core._diff import Change, Diff
+    from resonate_core._timeline_widget import DiffWidget
 
 SHOWN_ROWS = 20
 """The maximum of records shown of a page."""
@@ -369,12 +371,28 @@ def _change_text(change: Change) -> str:
 
 def diff_bundle(diff: Diff) -> dict[str, Any]:
     """Return what a notebook shows of a diff beside its table: the interactive view if anywidget is installed, else nothing."""
+    widget = _diff_widget(diff)
+    return {} if widget is None else view_of(widget)
+
+
+def show_diff(diff: Diff) -> None:
+    """Show a diff in the running notebook: the interactive view if anywidget is installed, and the table for exports.
+
+    Raises:
+        NotImplementedError: No notebook runs, or anywidget is not installed; IPython then shows the table alone.
+    """
+    widget = _diff_widget(diff)
+    if widget is None:
+        raise NotImplementedError("anywidget is not installed")
+    widget._ipython_display_()
+
+
+def _diff_widget(diff: Diff) -> DiffWidget | None:
     try:
         from resonate_core._timeline_widget import DiffWidget
-        from resonate_core._widget_view import view_of
     except ModuleNotFoundError:
-        return {}
-    return view_of(DiffWidget(diff=diff.to_dict()))
+        return None
+    return DiffWidget(diff)
 
 
 def register() -> None:

@@ -21,6 +21,8 @@ VARIES = "varies"
 #: A picture has at least so many characters, in Base64: an empty one has fewer.
 SMALLEST_PICTURE = 2000
 _WIDGET = "application/vnd.jupyter.widget-view+json"
+#: What a widget hides while it runs: the class is of one run.
+_STILL = re.compile(r'^<div class="resonate-still-\w+">(.*)</div>$', re.DOTALL)
 _VARYING = [
     (re.compile(r"0x[0-9a-f]{6,}"), "0x…"),
     (re.compile(r"\b[\d,]+(?:\.\d+)? ?(?:µs|ms|s|seconds)\b"), "… s"),
@@ -52,7 +54,7 @@ def kept(document: Any) -> Any:
     for cell in result.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = _joined([_kept_output(output) for output in cell.outputs])
+            cell.outputs = _joined([_kept_output(output) for output in cell.outputs if not _is_widget_alone(output)])
     return result
 
 
@@ -68,11 +70,19 @@ def _joined(outputs: list[Any]) -> list[Any]:
     return joined
 
 
+def _is_widget_alone(output: Any) -> bool:
+    """Whether an output is a widget whose picture is an output of its own."""
+    data = output.get("data", {})
+    return _WIDGET in data and not any(value for kind, value in data.items() if kind != _WIDGET)
+
+
 def _kept_output(output: Any) -> Any:
     data = output.get("data")
     if data is None:
         return output
     data.pop(_WIDGET, None)
+    if "text/html" in data:
+        data["text/html"] = _STILL.sub(r"\1", data["text/html"])
     if "image/png" in data:  # a page of a repository shows this one everywhere; it leaves out the SVG of a page
         for name in ("text/html", "image/svg+xml"):
             data.pop(name, None)
