@@ -43,12 +43,12 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The notebook after a run, with the states of its widgets, as `nbconvert --execute` has it."""
     pytest.importorskip("anywidget")
     nbclient = pytest.importorskip("nbclient")
-    from nbformat.v4 import new_code_cell, new_notebook
+    v4: Any = pytest.importorskip("nbformat.v4")
 
     sys.path.insert(0, str(ROOT / "scripts" / "lib"))
     import notebook_outputs
 
-    document = new_notebook(cells=[new_code_cell(cell) for cell in CELLS])
+    document = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in CELLS])
     with pytest.MonkeyPatch.context() as patch:
         for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
             patch.setenv(name, "")

@@ -1,7 +1,7 @@
 """Tells the requests of browsers, and refuses those of foreign web pages.
 
-A page can make a browser send requests to this server, also under a host name of the page. A page cannot choose its ``Origin``, nor the name in ``Host`` that its browser resolved. Published clients send no ``Origin``, and
-send the name in their URL as ``Host``.
+A page can make a browser send requests to this server, also under a host name of the page. It cannot choose its ``Origin``, nor the
+name in ``Host`` that its browser resolved. Published clients send no ``Origin``, and send the name in their URL as ``Host``.
 """
 
 from __future__ import annotations
