@@ -1,6 +1,7 @@
 """A shop on FastAPI: orders in a database, and what happens to them as durable jobs and workflows.
 
-It needs Python 3.12 or newer, and the extras and packages that ``docs/web.md`` names. From the folder ``examples``::
+It needs Python 3.12 or newer, the extras ``fastapi`` and ``sdk``, SQLAlchemy, and a driver: aiosqlite for a file, asyncpg for
+PostgreSQL (``docs/examples.md``). From the folder ``examples``::
 
     uvicorn fastapi_shop.app:app                               # the pages, and a worker in the same process
     SHOP_WORKER=0 uvicorn fastapi_shop.app:app --workers 4     # the pages alone, in four processes
