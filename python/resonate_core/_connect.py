@@ -13,7 +13,7 @@ __all__ = ["connect"]
 def connect(url: str, *, token: str | None = None, timeout: float = 30.0, retry_for: float = 30.0) -> Client:
     """Return a client of a server, with the typed calls of `Store`: sync, and async as `Client.aio`.
 
-    No connection is made before the first call. It needs httpx: ``pip install "resonate_core[worker]"``.
+    No connection is made before the first call. It needs httpx, which is the extra ``worker``.
 
     Args:
         url: The address of the server, with the path under which it is mounted.
