@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email
-import os
 import re
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from once import made_once
+from built_wheels import OPTIONS, bare_environment, run, source_distribution, wheel_of
 
 # A wheel is a whole build, which takes minutes on a busy machine.
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
@@ -22,8 +21,6 @@ ROOT = Path(__file__).parents[2]
 VERSIONS = ["3.10", "3.13"]
 # SQLite is the system's, as Python's own sqlite3 module has it: two copies in one process undo each other's locks.
 SYSTEM = re.compile(r"(libc|libm|libgcc_s|libstdc\+\+|libpthread|ld-linux.*|libsqlite3)\.so\.\d+")
-# The options of scripts/setup, so that the compiler cache has the objects.
-OPTIONS = ["--config-settings=cmake.define.RESONATE_WARNINGS_AS_ERRORS=ON"] if os.environ.get("CI") else []
 CODE = re.compile(r"\.(py|pyi|typed|so[.\d]*)$")
 RUN_README = """
 import doctest, sys
@@ -33,48 +30,22 @@ sys.exit(1 if failed or not tried else 0)
 """
 
 
-def run(*command: str | Path, where: Path) -> str:
-    """Runs a command with temporary files in `where`; returns its output, and raises with it if the command fails."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV")}
-    environment |= {"TMPDIR": str(where), "CCACHE_BASEDIR": str(where), "CCACHE_NOHASHDIR": "1"}
-    done = subprocess.run(command, cwd=where, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert done.returncode == 0, f"{command}\n{done.stdout}"
-    return done.stdout
-
-
-# What is built stands outside the repository, so that nothing of it is imported by accident.
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The source distribution, built as for a release."""
-
-    def make(folder: Path) -> None:
-        run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", folder, ROOT, where=folder)
-
-    (built,) = made_once(tmp_path_factory, "sdist", make).glob("*.tar.gz")
-    return built
+    return source_distribution(tmp_path_factory)
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of a bare virtual environment."""
-    version: str = request.param
-    find = f". {ROOT}/scripts/lib/environment.sh; python_for {version}"
-    found = subprocess.run(["bash", "-c", find], capture_output=True, text=True).stdout.strip()
-    if not found:
-        pytest.skip(f"Python {version} is not on this machine")
-    environment = made_once(tmp_path_factory, f"python-{version}", lambda folder: run(found, "-m", "venv", folder, where=folder))
-    return environment / "bin" / "python"
+    return bare_environment(request.param, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
-def wheel(python: Path, sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel, built from the source distribution in isolation as pip does for a user."""
-
-    def make(folder: Path) -> None:
-        run(python, "-m", "pip", "wheel", "--no-deps", *OPTIONS, "-w", folder, sdist, where=folder)
-
-    (built,) = made_once(tmp_path_factory, f"wheel-of-{python.parts[-3]}", make).glob("*.whl")
-    return built
+def wheel(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel for this interpreter."""
+    return wheel_of(python.parts[-3].removeprefix("python-"), tmp_path_factory)
 
 
 def test_the_source_distribution_is_small_and_complete(sdist: Path) -> None:

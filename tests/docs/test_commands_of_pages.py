@@ -1,0 +1,239 @@
+"""Every command of every page runs in a fresh environment, with only what the page says; places_of_pages.py lists the exceptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+from pages import ROOT
+from places_of_pages import NOT_RUN, PLACES, STAYS, Place, reason_not_to_run
+
+from built_wheels import interpreter, run, wheel_of
+from free_ports import free_port
+from once import made_once
+from page_shell import CHANGING, CHANGING_IN_CLI, CONSOLE, FILE, SCRIPT, Command, commands, patient, run_all, same
+
+#: The newest Python that the tests use, since pages say that workflows need 3.12.
+VERSION = "3.13"
+#: Seconds after which a command that stays is stopped.
+STAY = 8
+#: The path of a clone or of a wheel, and the extras, as pages write them.
+SOURCE = re.compile(
+    r"(?<=[ '])(?:\.|\./resonate_core|/path/to/resonate_core|dist/resonate_core-[\w.-]+\.whl)(\[[\w,]+\])?(?=[ ']|$)"
+)
+LANGUAGES = {"", "console", "ini", "json", "nginx", "py", "python", "sh", "sql", "text", "toml", "yaml", "{eval-rst}", "{toctree}"}
+#: What only commands begin with.
+COMMAND = re.compile(
+    r"^(\$ |(pip|python3?|git|cd|sudo|resonate-core|uvicorn|gunicorn|docker|curl|export|cmake|jupyter) |scripts/\w+( |$))",
+    re.MULTILINE,
+)
+
+
+@cache
+def tracked(*patterns: str) -> list[Path]:
+    """The files of the repository that match, as Git knows them; also new ones."""
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    found = subprocess.run(listed, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    return [ROOT / name for name in sorted(found) if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
+
+
+def all_pages() -> list[Path]:
+    """The pages of users and developers; the changelog has no commands to type."""
+    return [page for page in tracked("*.md") if page.name != "CHANGELOG.md"]
+
+
+def of_page(page: Path) -> list[Command]:
+    """The commands and files of a page, in order."""
+    return commands(page.read_text(encoding="utf-8"), CONSOLE, SCRIPT, FILE)
+
+
+def to_run(page: Path) -> list[Command]:
+    """Those that a test can run."""
+    return [command for command in of_page(page) if reason_not_to_run(command.text) is None]
+
+
+def typed(page: Path) -> list[str]:
+    """Those that a reader types."""
+    return [command.text for command in of_page(page) if not command.text.startswith("cat >")]
+
+
+RUN = [page for page in all_pages() if any(not command.text.startswith("cat >") for command in to_run(page))]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+# -- what needs no environment -----------------------------------------------------------------------------------------------------
+
+
+def test_commands_stand_in_blocks_of_commands() -> None:
+    wrong = []
+    for page in all_pages():
+        for block in re.finditer(r"^```(\S*)[^\n]*\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+            where = f"{name_of(page)}: {block[2][:60]!r}"
+            if block[1] not in LANGUAGES and not block[1].startswith("{"):
+                wrong.append(f"{where}: unknown language {block[1]}")
+            if block[1] == "console" and not block[2].startswith("$ "):
+                wrong.append(f"{where}: a session begins with $, commands without output are in a block of sh")
+            if block[1] in ("", "text") and COMMAND.search(block[2]):
+                wrong.append(f"{where}: commands are in a block of console or sh")
+    assert wrong == []
+
+
+def test_every_reason_belongs_to_a_command() -> None:
+    every = [text for page in all_pages() for text in typed(page)]
+    assert [pattern for pattern, _ in NOT_RUN if not any(re.match(pattern, text) for text in every)] == []
+    assert set(PLACES) <= {name_of(page) for page in all_pages()}
+    assert len(every) > 200
+
+
+@pytest.mark.parametrize("page", [page for page in RUN if PLACES.get(name_of(page), Place()).extras], ids=name_of)
+def test_a_page_names_the_extras_that_it_needs(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    first = text.partition("$ ")[0]
+    for extra in PLACES[name_of(page)].extras.split(","):
+        assert f"`{extra}`" in (first if name_of(page) != "docs/dashboard.md" else text)
+
+
+def test_no_text_names_an_index_for_the_package() -> None:
+    """The package is on no index: `pip install resonate-core` finds nothing, or another's package."""
+    wrong = re.compile(
+        r"(?:install|add)(?: -\S+)*(?: ['\"]?[\w>=<\[\],.-]+['\"]?)*? ['\"]?resonate[-_]core(?:\[[\w,]+\])?(?:['\"`\s]|==|>=|$)"
+    )
+    assert wrong.search("pip install resonate-core") and wrong.search('pip install -U "resonate_core[worker]"')
+    assert wrong.search('python -m pip install resonate-core "django>=5.2"') and not wrong.search(
+        "pip install './resonate_core[cli]'"
+    )
+    found = []
+    for path in tracked(
+        "*.md", "*.ipynb", "python/**/*.py", "python/**/*.pyi", "examples/**/*.py", "scripts/*", "deploy/*", "cpp/bindings/*"
+    ):
+        text = path.read_text(encoding="utf-8").replace("\\", "")
+        found += [f"{name_of(path)}: {hit[0]}" for line in text.splitlines() if "resonate" in line for hit in wrong.finditer(line)]
+    assert found == []
+
+
+def test_every_example_is_on_its_page() -> None:
+    page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+    parts = {path.relative_to(ROOT / "examples").parts[0] for path in tracked("examples/*.py", "examples/**/*.py")}
+    assert len(parts) > 8
+    assert [part for part in sorted(parts) if f"`examples/{part}`" not in page] == []
+
+
+# -- in an environment of its own --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `pip install` makes of the clone: built once for all pages; or the one that `RESONATE_WHEEL` names."""
+    given = os.environ.get("RESONATE_WHEEL")
+    return Path(given).resolve(strict=True) if given else wheel_of(VERSION, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the repository, without what was built in it."""
+
+    def make(folder: Path) -> None:
+        for path in tracked("."):
+            target = folder / path.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+
+    return made_once(tmp_path_factory, "clone", make)
+
+
+def environment_of(folder: Path, wheel: Path, extras: str) -> dict[str, str]:
+    """The variables of a shell in which a new environment is active, with these extras of the wheel, or without the package."""
+    run(interpreter(VERSION), "-m", "venv", folder, where=folder.parent)
+    if extras:
+        run(folder / "bin" / "python", "-m", "pip", "install", "-q", f"{wheel}[{extras}]", where=folder.parent)
+    mine = re.compile(r"^(RESONATE|PYTEST|PYTHON|DJANGO|COV|VIRTUAL_ENV|LD_LIBRARY)")
+    kept = {name: value for name, value in os.environ.items() if not mine.match(name)}
+    (folder.parent / "home").mkdir()
+    return kept | {
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "BROWSER": "true",
+        "COLUMNS": "80",
+        "NO_PROXY": "127.0.0.1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "TZ": "UTC",
+    }
+
+
+def as_run(command: Command, wheel: Path, clone: Path) -> str:
+    """A command with the built wheel in the place of its sources, and stopped if it would stay."""
+    text = patient(command.text).replace("git clone <the repository>", f"cp -r '{clone}'")
+    if " pip install " in f" {text}" or text.startswith("pip install "):
+        text = SOURCE.sub(lambda found: f"{wheel}{found[1] or ''}", text)
+    if command.shown is None and STAYS.match(text):
+        text = re.sub(r" +#.*", "", text)
+        return f"timeout --kill-after=30 {STAY} env {text}; test $? = 124"
+    return text
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_the_commands_of_a_page(page: Path, wheel: Path, clone: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    place = PLACES.get(name_of(page), Place())
+    text = page.read_text(encoding="utf-8")
+    environment = environment_of(tmp_path / "environment", wheel, place.extras)
+    shown_database = "postgresql://db.internal/app?schema=resonate"
+    database = shown_database
+    if "DATABASE_URL" in text and page.name == "postgresql.md":
+        environment["DATABASE_URL"] = request.getfixturevalue("postgres_url")
+        database = re.sub(r"//\w+@", "//", environment["DATABASE_URL"])
+    ports = {shown: str(free_port()) for shown in ("8000", "8001", "8002", *re.findall(r"\b800\d\b", text))}
+    environment |= {
+        "RESONATE_SERVER__PORT": ports["8001"],  # where a page does not name it, since it is the default
+        "UVICORN_PORT": ports["8000"],
+        "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{ports['8000']}",
+    }
+
+    def ours(shown: str) -> str:
+        return re.sub(r"\b800\d\b", lambda found: ports[found[0]], shown)
+
+    work = tmp_path / "work"
+    if place.clone:
+        shutil.copytree(clone, work)
+    else:
+        work.mkdir()
+    asked = to_run(page)
+    before = [place.before] if place.before else []
+    done = run_all([*before, *(ours(as_run(command, wheel, clone)) for command in asked)], work, environment, timeout=1500)
+    assert len(done) == len(before) + len(asked), done[-1] if done else "nothing ran"
+    changing = CHANGING_IN_CLI if page.name == "cli.md" else CHANGING
+    for command, got in zip(asked, done[len(before) :], strict=True):
+        logs = "".join(f"\n{log.name}:\n{log.read_text()}" for log in sorted(work.glob("*.log")))
+        where = f"{name_of(page)}:{command.line}: {command.text}\n{got.printed}"
+        if command.shown is None:
+            assert got.status == 0, f"{where}exit {got.status}{logs}"
+        else:
+            assert same(ours(command.shown), got.printed.replace(database, shown_database), changing), (
+                f"{where}instead of\n{command.shown}{logs}"
+            )
+
+
+NOTEBOOKS = tracked("notebooks/*.ipynb")
+EXTRAS = re.compile(r"`pip install '\.\[([\w,]+)\]'`")
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_with_the_extras_that_it_names(notebook: Path, wheel: Path, tmp_path: Path) -> None:
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    named = EXTRAS.search("".join(cells[0]["source"]))
+    assert named, "the first cell says what the notebook needs: `pip install '.[notebook]'`"
+    environment = environment_of(tmp_path / "environment", wheel, named[1])
+    copy = shutil.copy(notebook, tmp_path)
+    (done,) = run_all([f"jupyter execute '{copy}'"], tmp_path, environment | {"HOME": str(tmp_path / "home")}, timeout=1500)
+    assert done.status == 0, done.printed
