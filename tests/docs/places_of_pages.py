@@ -54,6 +54,7 @@ NOT_RUN = [
         r"pip wheel ",
         "builds a wheel for minutes: tests/packaging/test_wheel.py does, and each environment here installs the result",
     ),
+    (r"RESONATE_WHEEL=", "runs these tests"),
     (r"scripts/release\b", "builds the files of a release: tests/packaging/test_release.py runs it"),
 ]
 
