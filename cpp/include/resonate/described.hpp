@@ -2,6 +2,7 @@
 // tuple, in the order in which the members are written. Decoding and encoding (codec/described_read.hpp, described_write.hpp), the
 // limits (machine/refuse_fields.hpp), the arguments of Python calls (bindings/described_arguments.hpp) and the tables of the
 // documents (wire_fields() of the Python module) all use these descriptors. A rule on several members has a function of its own.
+// `fields` is a template on the struct, so that only the sources that use its descriptors compile them: they take long.
 #pragma once
 
 #include <array>
@@ -101,7 +102,7 @@ struct Member : MemberRules {
   }
   // One of the names of an enum.
   template <class Enum>
-  constexpr Member name_in() const {
+  constexpr Member name_in(Of<Enum>) const {
     return one_of([](std::string_view name) { return parse(Of<Enum>{}, name).has_value(); }, names_of(Of<Enum>{}));
   }
   template <class When>

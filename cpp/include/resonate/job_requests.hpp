@@ -1,6 +1,7 @@
 // Requests on jobs and queues (JOBS 5), and the results in their replies.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,8 +38,8 @@ struct JobOrder {
   std::optional<bool> cancel_with_awaiters;
   std::optional<Instant> sent_at;
 };
-constexpr auto fields(Of<JobOrder>) {
-  using T = JobOrder;
+template <std::same_as<JobOrder> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::id, &T::id).text(),
       member(Field::queue, &T::queue).optional().text(),
@@ -55,8 +56,8 @@ constexpr auto fields(Of<JobOrder>) {
       member(Field::retention, &T::retention).kept_if_null(),
       member(Field::max_retries, &T::max_retries).at_least(0),
       member(Field::retry_policy, &T::policy),
-      member(Field::on_exhausted, &T::on_exhausted).name_in<OnExhausted>(),
-      member(Field::lifecycle, &T::lifecycle).name_in<Lifecycle>(),
+      member(Field::on_exhausted, &T::on_exhausted).name_in(Of<OnExhausted>{}),
+      member(Field::lifecycle, &T::lifecycle).name_in(Of<Lifecycle>{}),
       member(Field::unique_key, &T::unique_key).text(),
       member(Field::unique_for, &T::unique_for).duration(1),
       member(Field::group, &T::group).text(),
@@ -81,14 +82,18 @@ struct JobEnqueue {
 struct JobEnqueueMany {
   std::vector<JobOrder> orders;
 };
-constexpr auto fields(Of<JobEnqueueMany>) {
+template <std::same_as<JobEnqueueMany> T>
+constexpr auto fields(Of<T>) {
   // One that is refused refuses no other.
-  return std::tuple(member(Field::jobs, &JobEnqueueMany::orders).within(1, kMostAtOnce).apart_from_limits());
+  return std::tuple(member(Field::jobs, &T::orders).within(1, kMostAtOnce).apart_from_limits());
 }
 struct JobGet {
   std::string id;
 };
-constexpr auto fields(Of<JobGet>) { return std::tuple(member(Field::id, &JobGet::id).text()); }
+template <std::same_as<JobGet> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple(member(Field::id, &T::id).text());
+}
 
 // A job, or task, and the version that its holder has.
 template <class T>
@@ -100,8 +105,8 @@ struct QueueChoice {
   std::string name;
   std::optional<std::int64_t> weight;
 };
-constexpr auto fields(Of<QueueChoice>) {
-  using T = QueueChoice;
+template <std::same_as<QueueChoice> T>
+constexpr auto fields(Of<T>) {
   return std::tuple(member(Field::name, &T::name).text(), member(Field::weight, &T::weight).within(1, 1000));
 }
 struct JobClaim {
@@ -113,8 +118,8 @@ struct JobClaim {
   bool strict = false;
   std::int64_t start = 0;  // the number of claimed jobs that start at once
 };
-constexpr auto fields(Of<JobClaim>) {
-  using T = JobClaim;
+template <std::same_as<JobClaim> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::queues, &T::queues).within(1, 1000),
       member(Field::count, &T::count).within(1, kMostAtOnce).optional(),
@@ -130,28 +135,32 @@ struct JobStart {
   std::int64_t version = 0;
   std::optional<Duration> lease;
 };
-constexpr auto fields(Of<JobStart>) {
-  return std::tuple_cat(held_fields<JobStart>(), std::tuple(member(Field::lease, &JobStart::lease).duration(1)));
+template <std::same_as<JobStart> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::lease, &T::lease).duration(1)));
 }
 struct JobRef {
   std::string id;
   std::int64_t version = 0;
 };
-constexpr auto fields(Of<JobRef>) { return held_fields<JobRef>(); }
+template <std::same_as<JobRef> T>
+constexpr auto fields(Of<T>) {
+  return held_fields<T>();
+}
 struct JobStartMany {
   std::vector<JobRef> jobs;
   std::optional<Duration> lease;
 };
-constexpr auto fields(Of<JobStartMany>) {
-  using T = JobStartMany;
+template <std::same_as<JobStartMany> T>
+constexpr auto fields(Of<T>) {
   return std::tuple(member(Field::jobs, &T::jobs).within(1, kMostAtOnce), member(Field::lease, &T::lease).duration(1));
 }
 struct JobHeartbeat {
   std::string worker;
   std::vector<JobRef> jobs;
 };
-constexpr auto fields(Of<JobHeartbeat>) {
-  using T = JobHeartbeat;
+template <std::same_as<JobHeartbeat> T>
+constexpr auto fields(Of<T>) {
   return std::tuple(member(Field::worker, &T::worker).text(), member(Field::jobs, &T::jobs));
 }
 struct JobComplete {
@@ -159,14 +168,16 @@ struct JobComplete {
   std::int64_t version = 0;
   Value result;
 };
-constexpr auto fields(Of<JobComplete>) {
-  return std::tuple_cat(held_fields<JobComplete>(), std::tuple(member(Field::result, &JobComplete::result)));
+template <std::same_as<JobComplete> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::result, &T::result)));
 }
 struct JobCompleteMany {
   std::vector<JobComplete> jobs;
 };
-constexpr auto fields(Of<JobCompleteMany>) {
-  return std::tuple(member(Field::jobs, &JobCompleteMany::jobs).within(1, kMostAtOnce));
+template <std::same_as<JobCompleteMany> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple(member(Field::jobs, &T::jobs).within(1, kMostAtOnce));
 }
 struct JobFail {
   std::string id;
@@ -175,8 +186,8 @@ struct JobFail {
   bool retryable = true;
   std::optional<Duration> retry_after;
 };
-constexpr auto fields(Of<JobFail>) {
-  using T = JobFail;
+template <std::same_as<JobFail> T>
+constexpr auto fields(Of<T>) {
   return std::tuple_cat(held_fields<T>(), std::tuple{
                                               member(Field::error, &T::error),
                                               member(Field::retryable, &T::retryable).optional(),
@@ -187,14 +198,18 @@ struct JobRelease {
   std::string id;
   std::int64_t version = 0;
 };
-constexpr auto fields(Of<JobRelease>) { return held_fields<JobRelease>(); }
+template <std::same_as<JobRelease> T>
+constexpr auto fields(Of<T>) {
+  return held_fields<T>();
+}
 struct JobSnooze {
   std::string id;
   std::int64_t version = 0;
   Duration delay = 0;
 };
-constexpr auto fields(Of<JobSnooze>) {
-  return std::tuple_cat(held_fields<JobSnooze>(), std::tuple(member(Field::delay, &JobSnooze::delay).duration(0)));
+template <std::same_as<JobSnooze> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::delay, &T::delay).duration(0)));
 }
 
 struct JobReport {
@@ -203,8 +218,8 @@ struct JobReport {
   std::optional<double> progress;
   std::vector<std::string> lines;
 };
-constexpr auto fields(Of<JobReport>) {
-  using T = JobReport;
+template <std::same_as<JobReport> T>
+constexpr auto fields(Of<T>) {
   return std::tuple_cat(held_fields<T>(),
                         std::tuple{
                             member(Field::progress, &T::progress).within(0, 1),
@@ -252,13 +267,13 @@ struct JobSearch {
   std::optional<std::int64_t> limit;
   std::string cursor;
 };
-constexpr auto fields(Of<JobSearch>) {
-  using T = JobSearch;
+template <std::same_as<JobSearch> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::id, &T::filter, &JobFilter::id),
       member(Field::queue, &T::filter, &JobFilter::queue),
       member(Field::type, &T::filter, &JobFilter::type),
-      member(Field::state, &T::filter, &JobFilter::state).name_in<JobState>(),
+      member(Field::state, &T::filter, &JobFilter::state).name_in(Of<JobState>{}),
       member(Field::group, &T::filter, &JobFilter::group).text(),
       member(Field::tags, &T::filter, &JobFilter::tags).optional(),
       member(Field::unique_key, &T::unique_key),
@@ -269,7 +284,10 @@ constexpr auto fields(Of<JobSearch>) {
 struct JobStats {
   std::optional<std::string> queue;
 };
-constexpr auto fields(Of<JobStats>) { return std::tuple(member(Field::queue, &JobStats::queue).text()); }
+template <std::same_as<JobStats> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple(member(Field::queue, &T::queue).text());
+}
 
 struct QueueSet {
   std::string queue;
@@ -280,11 +298,11 @@ struct QueueSet {
   Setting<GroupLimits> groups;
   Setting<JobDefaults> defaults;
 };
-constexpr auto fields(Of<QueueSet>) {
-  using T = QueueSet;
+template <std::same_as<QueueSet> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::queue, &T::queue).text(),
-      member(Field::lifecycle, &T::lifecycle).name_in<Lifecycle>(),
+      member(Field::lifecycle, &T::lifecycle).name_in(Of<Lifecycle>{}),
       member(Field::weight, &T::weight).within(1, 1000),
       member(Field::concurrency, &T::concurrency).at_least(1),
       member(Field::rate, &T::rate),
@@ -305,6 +323,9 @@ template <class T>
 requires std::is_same_v<T, QueueGet> || std::is_same_v<T, QueuePause> || std::is_same_v<T, QueueResume>
 constexpr auto fields(Of<T>) { return std::tuple(member(Field::queue, &T::queue).text()); }
 struct QueueList {};
-constexpr auto fields(Of<QueueList>) { return std::tuple(); }
+template <std::same_as<QueueList> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple();
+}
 
 }  // namespace resonate

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -73,8 +74,8 @@ struct RetryPolicy {
 
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 };
-constexpr auto fields(Of<RetryPolicy>) {
-  using T = RetryPolicy;
+template <std::same_as<RetryPolicy> T>
+constexpr auto fields(Of<T>) {
   constexpr auto fixed = [](const T& policy) { return policy.kind == PolicyKind::fixed; };
   constexpr auto exponential = [](const T& policy) { return policy.kind == PolicyKind::exponential; };
   return std::tuple{
@@ -109,8 +110,8 @@ struct JobSpec final : Counted {
   Shared<const SharedString> group;
   Instant sent_at = 0;
 };
-constexpr auto fields(Of<JobSpec>) {
-  using T = JobSpec;
+template <std::same_as<JobSpec> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::queue, &T::queue),
       member(Field::type, &T::type),
@@ -138,8 +139,8 @@ struct GroupState final : Counted {
   Instant last_at = 0;     // when the last job joined
   std::int64_t count = 1;  // the number of gathering jobs
 };
-constexpr auto fields(Of<GroupState>) {
-  using T = GroupState;
+template <std::same_as<GroupState> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::first_at, &T::first_at),
       member(Field::last_at, &T::last_at),
@@ -153,8 +154,8 @@ struct JobError {
   std::optional<std::string> data;
   friend bool operator==(const JobError&, const JobError&) = default;
 };
-constexpr auto fields(Of<JobError>) {
-  using T = JobError;
+template <std::same_as<JobError> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::code, &T::code).text(),
       member(Field::message, &T::message).optional(),
@@ -170,8 +171,8 @@ struct Attempt {
   Outcome outcome = Outcome::open;
   std::optional<JobError> error;
 };
-constexpr auto fields(Of<Attempt>) {
-  using T = Attempt;
+template <std::same_as<Attempt> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::number, &T::number),
       member(Field::worker, &T::worker).required(),
@@ -192,8 +193,8 @@ struct ReportLine {
   std::int64_t attempt = 0;  // the number of the attempt that wrote it
   std::string text;
 };
-constexpr auto fields(Of<ReportLine>) {
-  using T = ReportLine;
+template <std::same_as<ReportLine> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::at, &T::at),
       member(Field::attempt, &T::attempt),
@@ -207,8 +208,8 @@ struct WorkReport final : Counted {
   std::optional<double> progress;  // of the last attempt, 0 to 1
   std::vector<ReportLine> lines;   // of all attempts
 };
-constexpr auto fields(Of<WorkReport>) {
-  using T = WorkReport;
+template <std::same_as<WorkReport> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::at, &T::at),
       member(Field::progress, &T::progress),
@@ -251,8 +252,8 @@ struct Job final : Counted {
   }
 };
 // Without its specification, whose members stand among these.
-constexpr auto fields(Of<Job>) {
-  using T = Job;
+template <std::same_as<Job> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::state, &T::state).only_stored(),
       member(Field::batch, &T::batch),
@@ -295,8 +296,8 @@ struct RateLimit {
   std::int64_t burst = 1;
   friend bool operator==(const RateLimit&, const RateLimit&) = default;
 };
-constexpr auto fields(Of<RateLimit>) {
-  using T = RateLimit;
+template <std::same_as<RateLimit> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::limit, &T::limit).within(1, 1'000'000),
       member(Field::per, &T::per).within(1, 366LL * 86'400'000),
@@ -314,8 +315,8 @@ struct GroupLimits {
   std::optional<Duration> max_delay;  // after the first job joined
   friend bool operator==(const GroupLimits&, const GroupLimits&) = default;
 };
-constexpr auto fields(Of<GroupLimits>) {
-  using T = GroupLimits;
+template <std::same_as<GroupLimits> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::size, &T::size).within(1, kMostGathered).optional(),
       member(Field::grace, &T::grace).duration(0).optional(),
@@ -337,8 +338,8 @@ struct JobDefaults {
   }
   friend bool operator==(const JobDefaults&, const JobDefaults&) = default;
 };
-constexpr auto fields(Of<JobDefaults>) {
-  using T = JobDefaults;
+template <std::same_as<JobDefaults> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::max_retries, &T::max_retries).at_least(0),
       member(Field::retry_policy, &T::policy),
@@ -355,8 +356,8 @@ struct QueueDay {
   std::int64_t processed = 0;
   std::int64_t failed = 0;
 };
-constexpr auto fields(Of<QueueDay>) {
-  using T = QueueDay;
+template <std::same_as<QueueDay> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::day, &T::day),
       member(Field::processed, &T::processed),
@@ -386,8 +387,8 @@ struct Queue final : Counted {
   }
 };
 // Its counts are written beside these.
-constexpr auto fields(Of<Queue>) {
-  using T = Queue;
+template <std::same_as<Queue> T>
+constexpr auto fields(Of<T>) {
   constexpr auto limited = [](const T& queue) { return queue.rate.has_value(); };
   return std::tuple{
       member(Field::name, &T::name),

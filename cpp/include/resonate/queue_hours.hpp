@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -32,8 +33,8 @@ struct QueueHour {
   Duration latency = 0;   // from enqueued_at to the start, over all starts
   Duration run_time = 0;  // from the start to the end, over all attempts that completed, failed, timed out or crashed
 };
-constexpr auto fields(Of<QueueHour>) {
-  using T = QueueHour;
+template <std::same_as<QueueHour> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::hour, &T::hour),
       member(Field::enqueued, &T::enqueued).otherwise(0),

@@ -1,6 +1,7 @@
 // Requests and replies of the engine, and the descriptors of their members: without envelopes and JSON (see codec/ and protocol/).
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,8 +23,8 @@ struct PromiseCreate {
   StringMap tags;
   std::optional<std::string> ikc;  // idempotency key of creation
 };
-constexpr auto fields(Of<PromiseCreate>) {
-  using T = PromiseCreate;
+template <std::same_as<PromiseCreate> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::id, &T::id).text(), member(Field::timeout_at, &T::timeout_at).instant(),
       member(Field::param, &T::param),  member(Field::tags, &T::tags),
@@ -37,8 +38,8 @@ struct PromiseSettle {
   std::optional<std::string> iku;  // idempotency key of settlement
 };
 bool may_be_settled_to(std::string_view state) noexcept;
-constexpr auto fields(Of<PromiseSettle>) {
-  using T = PromiseSettle;
+template <std::same_as<PromiseSettle> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::id, &T::id).text(),
       member(Field::state, &T::state).one_of(may_be_settled_to, "resolved, rejected or rejected_canceled"),
@@ -51,16 +52,16 @@ struct RegisterCallback {
   std::string awaited;
   std::string awaiter;
 };
-constexpr auto fields(Of<RegisterCallback>) {
-  using T = RegisterCallback;
+template <std::same_as<RegisterCallback> T>
+constexpr auto fields(Of<T>) {
   return std::tuple(member(Field::awaited, &T::awaited).text(), member(Field::awaiter, &T::awaiter).text());
 }
 struct RegisterListener {
   std::string awaited;
   std::string address;
 };
-constexpr auto fields(Of<RegisterListener>) {
-  using T = RegisterListener;
+template <std::same_as<RegisterListener> T>
+constexpr auto fields(Of<T>) {
   return std::tuple(member(Field::awaited, &T::awaited).text(), member(Field::address, &T::address).text());
 }
 
@@ -95,18 +96,22 @@ constexpr auto search_fields(Own... own) {
       member(Field::cursor, &T::query, &SearchQuery::cursor).otherwise(0),
   };
 }
-constexpr auto fields(Of<PromiseSearch>) {
+template <std::same_as<PromiseSearch> T>
+constexpr auto fields(Of<T>) {
   constexpr auto known = [](std::string_view name) { return promise_state_named(name).has_value(); };
-  return search_fields<PromiseSearch>(
-      member(Field::state, &PromiseSearch::query, &SearchQuery::filter, &Filter::state).one_of(known, "a state of a promise"));
+  return search_fields<T>(
+      member(Field::state, &T::query, &SearchQuery::filter, &Filter::state).one_of(known, "a state of a promise"));
 }
-constexpr auto fields(Of<TaskSearch>) {
-  using T = TaskSearch;
+template <std::same_as<TaskSearch> T>
+constexpr auto fields(Of<T>) {
   constexpr auto known = [](std::string_view name) { return task_state_named(name).value_or(TaskState::none) != TaskState::none; };
   return search_fields<T>(member(Field::state, &T::query, &SearchQuery::filter, &Filter::state).one_of(known, "a state of a task"),
                           member(Field::target, &T::query, &SearchQuery::filter, &Filter::target));
 }
-constexpr auto fields(Of<ScheduleSearch>) { return search_fields<ScheduleSearch>(); }
+template <std::same_as<ScheduleSearch> T>
+constexpr auto fields(Of<T>) {
+  return search_fields<T>();
+}
 
 struct TaskGet {
   std::string id;
@@ -116,8 +121,8 @@ struct TaskCreate {
   Duration ttl = 0;
   PromiseCreate action;
 };
-constexpr auto fields(Of<TaskCreate>) {
-  using T = TaskCreate;
+template <std::same_as<TaskCreate> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::pid, &T::pid).text(),
       member(Field::ttl, &T::ttl).duration(1),
@@ -130,52 +135,60 @@ struct TaskAcquire {
   std::string pid;
   Duration ttl = 0;
 };
-constexpr auto fields(Of<TaskAcquire>) {
-  using T = TaskAcquire;
+template <std::same_as<TaskAcquire> T>
+constexpr auto fields(Of<T>) {
   return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::pid, &T::pid).text(), member(Field::ttl, &T::ttl).duration(1)));
 }
 struct TaskRelease {
   std::string id;
   std::int64_t version = 0;
 };
-constexpr auto fields(Of<TaskRelease>) { return held_fields<TaskRelease>(); }
+template <std::same_as<TaskRelease> T>
+constexpr auto fields(Of<T>) {
+  return held_fields<T>();
+}
 struct TaskSuspend {
   std::string id;
   std::int64_t version = 0;
   std::vector<RegisterCallback> actions;
 };
-constexpr auto fields(Of<TaskSuspend>) {
-  return std::tuple_cat(held_fields<TaskSuspend>(), std::tuple(member(Field::actions, &TaskSuspend::actions).as_action()));
+template <std::same_as<TaskSuspend> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::actions, &T::actions).as_action()));
 }
 struct TaskFulfill {
   std::string id;
   std::int64_t version = 0;
   PromiseSettle action;
 };
-constexpr auto fields(Of<TaskFulfill>) {
-  return std::tuple_cat(held_fields<TaskFulfill>(), std::tuple(member(Field::action, &TaskFulfill::action).as_action()));
+template <std::same_as<TaskFulfill> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::action, &T::action).as_action()));
 }
 struct TaskFence {
   std::string id;
   std::int64_t version = 0;
   std::variant<PromiseCreate, PromiseSettle> action;
 };
-constexpr auto fields(Of<TaskFence>) {
+template <std::same_as<TaskFence> T>
+constexpr auto fields(Of<T>) {
   // Some rules answer the limits of the action inside the reply.
-  return std::tuple_cat(held_fields<TaskFence>(),
-                        std::tuple(member(Field::action, &TaskFence::action).as_action().apart_from_limits()));
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::action, &T::action).as_action().apart_from_limits()));
 }
 struct TaskRef {
   std::string id;
   std::int64_t version = 0;
 };
-constexpr auto fields(Of<TaskRef>) { return held_fields<TaskRef>(); }
+template <std::same_as<TaskRef> T>
+constexpr auto fields(Of<T>) {
+  return held_fields<T>();
+}
 struct TaskHeartbeat {
   std::string pid;
   std::vector<TaskRef> tasks;
 };
-constexpr auto fields(Of<TaskHeartbeat>) {
-  using T = TaskHeartbeat;
+template <std::same_as<TaskHeartbeat> T>
+constexpr auto fields(Of<T>) {
   return std::tuple(member(Field::pid, &T::pid).text(), member(Field::tasks, &T::tasks));
 }
 struct TaskHalt {
@@ -197,8 +210,8 @@ struct ScheduleCreate {
   StringMap promise_tags;
   std::vector<JobOrder> job;  // empty, or the job of each occurrence
 };
-constexpr auto fields(Of<ScheduleCreate>) {
-  using T = ScheduleCreate;
+template <std::same_as<ScheduleCreate> T>
+constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::id, &T::id).text(),
       member(Field::cron, &T::cron).text(),
