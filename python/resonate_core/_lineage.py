@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ._failed_attempts import FailedAttempt, failed_attempts
 from ._instants import length, moment
 from ._payloads import decoded
 
@@ -40,11 +41,12 @@ _ORIGIN, _PARENT, _SCOPE = "resonate:origin", "resonate:parent", "resonate:scope
 
 @dataclass
 class Call:
-    """One promise of a workflow, with its task and its job if it has them, and the calls that it made."""
+    """One promise of a workflow, with its task and its job if it has them, its failure if it is tried again, and the calls that it made."""
 
     promise: dict[str, Any]
     task: dict[str, Any] | None = None
     job: dict[str, Any] | None = None
+    failed: FailedAttempt | None = None
     children: list[Call] = field(default_factory=list)
 
     @property
@@ -79,6 +81,10 @@ class Call:
         """Its present work or wait; empty if it is settled."""
         if self.state != "pending":
             return ""
+        note = self._note(now)
+        return note if self.failed is None else f"{note}; {self.failed.told(now, self.failed.error)}"
+
+    def _note(self, now: int) -> str:
         tags: dict[str, str] = self.promise["tags"]
         deadline = int(self.promise["timeoutAt"])
         left = f"{moment(deadline)}" + (f" (in {length(deadline - now)})" if 0 < deadline - now < 366 * 86_400_000 else "")
@@ -208,7 +214,9 @@ def calls_of(target: Requests, id: str, *, family: Callable[[Mapping[str, Any]],
     for call in known.values():
         call.children.sort(key=lambda child: (child.promise["createdAt"], _natural(child.id)))
     tree = known[id]
-    _add_tasks(target, [call for call, _ in in_order(tree) if call.state == "pending"])
+    pending = [call for call, _ in in_order(tree) if call.state == "pending"]
+    _add_tasks(target, pending)
+    _add_failures(target, pending)
     return tree
 
 
@@ -222,6 +230,24 @@ def _add_tasks(target: Requests, calls: list[Call]) -> None:
     for call, (status, data) in zip(calls, target.ask_all([("job.get", {"id": call.id}) for call in calls]), strict=True):
         if status == 200:
             call.job = data["job"]
+
+
+def _add_failures(target: Requests, calls: list[Call]) -> None:
+    """Add the failed attempts of pending calls that a worker of this process tries again."""
+    store = getattr(target, "store", None)
+    if store is None:  # a server: only its own process knows them
+        return
+    by_id = {call.id: call for call in calls}
+
+    def task_of(id: str) -> dict[str, Any] | None:
+        if id in by_id:
+            return by_id[id].task
+        status, data = target.ask_all([("task.get", {"id": id})])[0]
+        return data["task"] if status == 200 else None
+
+    for failed in failed_attempts(store).held(task_of, ids=by_id):
+        if failed.id in by_id:
+            by_id[failed.id].failed = failed
 
 
 def in_order(root: Call) -> Iterator[tuple[Call, int]]:

@@ -67,6 +67,8 @@ def _document(root: Call) -> dict[str, Any]:
             "waitsFor": call.waits_for,
             "note": call.note(present) or None,
         }
+        if call.failed is not None:
+            row["failed"] = {"attempt": call.failed.number, "error": call.failed.error, "nextAt": call.failed.next_at}
         rows.append(row)
         parents.append(call.id)
     return {"root": root.id, "calls": rows}

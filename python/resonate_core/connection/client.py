@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import Store
+from .codecs import codec_behind, follow
 from .delivery import anycast, unicast
 from .exchange import Exchange
 from .sdk import sdk_module
@@ -136,6 +137,7 @@ class Connection:
     def resonate(self, **overrides: Any) -> Resonate:
         """Return ``resonate.resonate.Resonate(**connection.settings())``, with arguments added or replaced."""
         made: Resonate = self._sdk.Resonate(**{**self.settings(), **overrides})
+        follow(made._codec, self.exchange.attempts.encodes)  # one without sources never calls `recv`
         return made
 
     def clock(self) -> int:
@@ -207,6 +209,7 @@ class Connection:
     def recv(self, callback: Callable[[str], None]) -> None:
         """Register the function that gets messages, as JSON. The SDK calls it before `start`."""
         self._receivers.append(callback)
+        follow(codec_behind(callback), self.exchange.attempts.encodes)
         # Tasks that a message starts belong to the worker, not to the task that caused the message.
         self._context = contextvars.copy_context()
         self._context.run(current_work.set, None)
@@ -234,6 +237,7 @@ class Connection:
         self._crashed = True
         exchange.leave(self)
         exchange.ledger.drop(self)
+        exchange.attempts.left(self)
         exchange.time.cancel(self)
         for task, work in tasks_of(exchange.loop):
             if work.connection is self:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from .. import Store
 from .._wakeup import Wakeup
+from .attempts import Attempts
 from .delivery import Delivery, moves_clock
 from .timekeeper import Timekeeper
 from .work import Ledger, Member
@@ -42,7 +43,8 @@ class Exchange:
         self.ledger = Ledger()
         self.delivery = Delivery(store, loop)
         self.manual = self.delivery.manual
-        self.time = Timekeeper(self.delivery, self.ledger)
+        self.attempts = Attempts(store)
+        self.time = Timekeeper(self.delivery, self.ledger, self.attempts)
         # On manual time the order of all calls is part of the result; in memory nothing waits.
         self._at_once = self.manual or (store.path is None and store.url is None)
         at_once: Callable[..., Awaitable[Any]] = _at_once if self._at_once else asyncio.to_thread
@@ -90,6 +92,7 @@ class Exchange:
     def answered(self, connection: Member, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Handle a request that a worker made; its messages are delivered right after it."""
         self.ledger.note(connection, request, reply)
+        self.attempts.ended(connection, request, reply)
         self.delivery.answered(request, reply)
         if self._at_once and not self._look_planned:
             self._look_planned = True

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from .._stopwatch import seconds as stopwatch
+from .attempts import Attempts
 from .delivery import Delivery
 from .work import Ledger, Member, Work, current_work
 
@@ -89,11 +90,13 @@ class Timekeeper:
     Args:
         delivery: Their messages.
         ledger: Their leases.
+        attempts: Logs and notes the failed attempts of their functions.
     """
 
-    def __init__(self, delivery: Delivery, ledger: Ledger) -> None:
+    def __init__(self, delivery: Delivery, ledger: Ledger, attempts: Attempts) -> None:
         self._delivery = delivery
         self._ledger = ledger
+        self._attempts = attempts
         self._store = delivery.store
         self._loop = delivery.loop
         self._sleepers: list[tuple[int, int, Member, asyncio.Future[None]]] = []
@@ -119,6 +122,7 @@ class Timekeeper:
         if work is not None and again:
             retries = self._retries.setdefault(work, _Retries())
             retries.count, retries.delay, retries.due = retries.count + 1, seconds, due
+            self._attempts.waits(work, due)
             if connection.stopped:
                 self._given_up(work)
                 raise asyncio.CancelledError

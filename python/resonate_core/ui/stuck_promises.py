@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._failed_attempts import FailedAttempt, failed_attempts
 from .._instants import NEVER, when
 from .access import StoreAccess
 from .facts import awaited_elsewhere
@@ -37,8 +38,10 @@ def why_promise(
     caller = promise["tags"].get("resonate:parent")
     settle: Advice = ("settle the promise", ("promise.settle", {"id": id, "state": "resolved"}))
     if promise["tags"].get("resonate:scope") == "local" and caller and caller != id:
-        sentence = f"Promise {id} is settled by its caller {caller}, which runs it locally."
-        return Verdict(id, "promise", "pending", sentence, _deadline(promise, now), (caller,), advice=(settle,))
+        failures = [failed for failed in _failures(access, id) if failed.id == id]
+        sentence = f"Promise {id} is settled by its caller {caller}, which runs it locally{_failed(access, failures)}."
+        following = _retry(failures, now) or _deadline(promise, now)
+        return Verdict(id, "promise", "pending", sentence, following, (caller,), advice=(settle,))
     sentence = f"Promise {id} waits until a client settles it; no task or job does it."
     return Verdict(id, "promise", "pending", sentence, _deadline(promise, now), stuck=deadline == NEVER, advice=(settle,))
 
@@ -65,7 +68,7 @@ def _task(
     stored: Mapping[str, Any] = {} if row is None else row.get("task", {})
     deadline = _deadline(promise, now)
     if state == "acquired":
-        return _acquired(id, task, stored, now, deadline)
+        return _acquired(access, task, stored, deadline)
     if state == "suspended":
         return _suspended(access, promise, deadline)
     if state == "halted":
@@ -75,18 +78,43 @@ def _task(
     return _pending(access, promise, stored, deadline, listening)
 
 
-def _acquired(id: str, task: Mapping[str, Any], stored: Mapping[str, Any], now: int, deadline: Next | None) -> Verdict:
-    ends = stored.get("expiresAt")
+def _acquired(access: StoreAccess, task: Mapping[str, Any], stored: Mapping[str, Any], deadline: Next | None) -> Verdict:
+    id, now, ends = task["id"], access.store.now, stored.get("expiresAt")
+    failures = _failures(access, id)
+    failed = _failed(access, failures)
     advice: tuple[Advice, ...] = (("halt the task, then continue it: another worker acquires it", ("task.halt", {"id": id})),)
     if ends is None:
-        return Verdict(id, "task", "acquired", f"Task {id} is run by {task['pid']}.", deadline, advice=advice)
+        return Verdict(id, "task", "acquired", f"Task {id} is run by {task['pid']}{failed}.", deadline, advice=advice)
     if ends - now > _ENDLESS:
         sentence = f"Task {id} is run by {task['pid']}, whose lease has no end: if that worker has died, nobody notices."
         return Verdict(id, "task", "acquired", sentence, deadline, stuck=deadline is None, advice=advice)
     beat = when(ends - task["ttl"], now)
     expiry = Next(f"its lease ends unless {task['pid']} renews it; it is then dispatched again", ends, is_step=True)
-    sentence = f"Task {id} is run by {task['pid']}, which last renewed its lease at {beat}."
-    return Verdict(id, "task", "acquired", sentence, _first(expiry, deadline), advice=advice)
+    sentence = f"Task {id} is run by {task['pid']}, which last renewed its lease at {beat}{failed}."
+    return Verdict(id, "task", "acquired", sentence, _retry(failures, now) or _first(expiry, deadline), advice=advice)
+
+
+def _failures(access: StoreAccess, id: str) -> list[FailedAttempt]:
+    """Return the failures of a promise, or of the calls of a task, that a worker of this process tries again; the next one first."""
+    found = failed_attempts(access.store).held(lambda task: access.find("task", task), ids=(id,))
+    return sorted(found, key=lambda failed: (failed.next_at, failed.id))
+
+
+def _failed(access: StoreAccess, failures: list[FailedAttempt]) -> str:
+    """Return the first of these failures as the end of a sentence, and how many more there are; empty if there are none."""
+    if not failures:
+        return ""
+    first = failures[0]
+    hidden = access.redaction.rules.hides_type(first.func)
+    error = first.error.partition(":")[0] if hidden else access.redaction.text(first.error)
+    more = f", and {len(failures) - 1} other calls have failed" if len(failures) > 1 else ""
+    return f"; {first.told(access.store.now, error)}{more}"
+
+
+def _retry(failures: list[FailedAttempt], now: int) -> Next | None:
+    """Return the next attempt of these failures, if it has not begun."""
+    at = min((failed.next_at for failed in failures if failed.next_at > now), default=None)
+    return None if at is None else Next("its next attempt begins", at)
 
 
 def _suspended(access: StoreAccess, promise: Mapping[str, Any], deadline: Next | None) -> Verdict:

@@ -1,0 +1,118 @@
+"""The failed attempts of programs of the SDK that this process runs: `why`, `tree` and the dashboard show them.
+
+The SDK tries a failed function again in the worker that runs it, so no store has these failures: a worker notes them here, by store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from ._instants import when
+
+if TYPE_CHECKING:
+    from ._core import Store
+
+__all__ = ["FailedAttempt", "FailedAttempts", "failed_attempts"]
+
+
+@dataclass(frozen=True)
+class FailedAttempt:
+    """The last failed attempt of a function that is tried again.
+
+    Attributes:
+        id: The id of its promise.
+        task: The id of the task in which it runs.
+        func: The name of the function.
+        worker: The name under which the worker holds the task.
+        number: How many attempts have failed.
+        error: The type and the message of its exception.
+        next_at: When the next attempt begins, in Unix ms.
+    """
+
+    id: str
+    task: str
+    func: str
+    worker: str
+    number: int
+    error: str
+    next_at: int
+
+    def told(self, now: int, error: str) -> str:
+        """Return the failure and the next attempt, as a part of a sentence.
+
+        Args:
+            now: The present instant, in Unix ms.
+            error: Its error as it may be shown.
+
+        Example:
+            >>> from resonate_core._failed_attempts import FailedAttempt
+            >>> failed = FailedAttempt("order:1", "order", "charge", "w", 2, "NameError: name 'x' is not defined", 4000)
+            >>> failed.told(0, failed.error)
+            "attempt 2 of charge failed with NameError: name 'x' is not defined; the next one begins at 1970-01-01T00:00:04.000Z (in 4s)"
+        """
+        verb = "begins" if self.next_at >= now else "began"
+        return f"attempt {self.number} of {self.func} failed with {error}; the next one {verb} at {when(self.next_at, now)}"
+
+
+class FailedAttempts:
+    """Those of one store. A worker's loop notes them, and other threads read them."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, FailedAttempt] = {}
+
+    def note(self, failed: FailedAttempt) -> None:
+        """Note a failed attempt, in place of an earlier one of this promise."""
+        self._by_id[failed.id] = failed
+
+    def number(self, id: str, worker: str) -> int:
+        """Return how many attempts of a function have failed in a worker."""
+        known = self._by_id.get(id)
+        return known.number if known is not None and known.worker == worker else 0
+
+    def forget(self, id: str) -> None:
+        """Forget those of a promise that is settled."""
+        self._by_id.pop(id, None)
+
+    def forget_held(self, worker: str, task: str | None = None) -> None:
+        """Forget those of a task that a worker does not hold any more, or of all its tasks."""
+        for failed in self.of_all():
+            if failed.worker == worker and task in (None, failed.task):
+                self.forget(failed.id)
+
+    def of_all(self) -> list[FailedAttempt]:
+        """Return all of them."""
+        return list(self._by_id.values())
+
+    def held(self, find: Callable[[str], Mapping[str, Any] | None], *, ids: Container[str] | None = None) -> list[FailedAttempt]:
+        """Return those of tasks that their worker still holds: a worker that was killed has forgotten nothing.
+
+        Args:
+            find: Returns the record of a task.
+            ids: Of these promises and tasks only.
+        """
+        chosen = [failed for failed in self.of_all() if ids is None or failed.id in ids or failed.task in ids]
+        tasks = {task: find(task) or {} for task in dict.fromkeys(failed.task for failed in chosen)}
+        return [failed for failed in chosen if tasks[failed.task].get("pid") == failed.worker]
+
+
+_of_stores: WeakKeyDictionary[Store, FailedAttempts] = WeakKeyDictionary()
+_of_places: dict[str, FailedAttempts] = {}
+
+
+def failed_attempts(store: Store) -> FailedAttempts:
+    """Return the failed attempts of a store; those of a file or a database are the same for each `Store` that has opened it.
+
+    Example:
+        >>> from resonate_core._failed_attempts import failed_attempts
+        >>> store = rc.Store()
+        >>> failed_attempts(store) is failed_attempts(store)
+        True
+    """
+    store = getattr(store, "of_simulation", store)
+    place = store.path or store.url
+    if place is None:
+        return _of_stores.setdefault(store, FailedAttempts())
+    return _of_places.setdefault(str(place), FailedAttempts())

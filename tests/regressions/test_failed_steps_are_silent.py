@@ -1,0 +1,187 @@
+"""A step of an SDK program that raised an exception was tried again for ever, and nothing was logged or shown; nor was it in a simulation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import resonate_core as rc
+
+if sys.version_info < (3, 12):
+    pytest.skip("the SDK needs Python 3.12", allow_module_level=True)
+
+from resonate.resonate import Resonate
+from resonate.retry import Constant, Never
+from resonate.types import Value
+
+from resonate_core._lineage import calls_of
+from resonate_core.connection import Connection
+from resonate_core.ui.access import StoreAccess
+from resonate_core.ui.options import UiOptions
+from resonate_core.ui.principal import Principal
+from resonate_core.ui.redaction import Redaction, Rules
+
+LOGGER = "resonate_core.connection.attempts"
+FAR = timedelta(days=9)
+
+
+def charge(ctx: Any) -> None:
+    return undefined_name  # type: ignore[name-defined]  # noqa: F821
+
+
+async def order(ctx: Any) -> None:
+    await ctx.run(charge)
+
+
+async def careless(ctx: Any) -> None:
+    await ctx.run(lambda ctx: None)
+    return undefined_name  # type: ignore[name-defined]  # noqa: F821
+
+
+def client_of(connection: Connection, own: bool, **options: Any) -> Any:
+    """The client of a connection, or one that the program makes itself."""
+    made = Resonate(**connection.settings(), **options) if own else connection.resonate(**options)
+    for function in (charge, order, careless):
+        made.register(function)
+    return made
+
+
+def access_to(store: rc.Store[Any]) -> StoreAccess:
+    return StoreAccess(store, Principal("operate"), Redaction(Rules(UiOptions())))
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [record for record in caplog.records if record.name == LOGGER]
+
+
+def traceback_of(record: logging.LogRecord) -> str:
+    return logging.Formatter().format(record)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["connection.resonate", "Resonate"])
+@pytest.mark.parametrize("place", ["memory", "file"])
+def test_each_attempt_is_a_warning_with_its_traceback_and_the_next_try(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path, place: str, own: bool
+):
+    async def main() -> None:
+        store = rc.Store(None if place == "memory" else tmp_path / "x.db", clock=rc.ManualClock(start=0))
+        connection = Connection(store)
+        resonate = client_of(connection, own, retry_policy=Constant(max_retries=1, delay=60))
+        with pytest.raises(NameError, match="undefined_name"):
+            await connection.run_until(resonate.options(timeout=FAR).run("order-1", order))
+        await resonate.stop()
+        store.close()
+
+    asyncio.run(main())
+    first, last, of_order = warnings_of(caplog)
+    assert {record.levelname for record in caplog.records if record.name == LOGGER} == {"WARNING"}
+    assert first.getMessage() == (
+        "order-1:1 (charge) on worker 'default-1', attempt 1, failed: NameError: name 'undefined_name' is not defined; "
+        "the next attempt begins in 1m, at 1970-01-01T00:01:00.000Z"
+    )
+    assert "in charge\n    return undefined_name" in traceback_of(first)
+    assert (first.promise, first.task, first.func, first.worker, first.attempt) == (  # type: ignore[attr-defined]
+        "order-1:1",
+        "order-1",
+        "charge",
+        "default-1",
+        1,
+    )
+    rejected = "is not defined; there is no further attempt, and its promise is rejected"
+    assert last.getMessage().startswith("order-1:1 (charge) on worker 'default-1', attempt 2, failed: NameError")
+    assert last.getMessage().endswith(rejected)
+    assert "in charge\n    return undefined_name" in traceback_of(last)
+    assert of_order.getMessage().startswith("order-1 (order) on worker 'default-1', attempt 1, failed: NameError")
+    assert of_order.getMessage().endswith(rejected)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["connection.resonate", "Resonate"])
+@pytest.mark.parametrize(("function", "id"), [(charge, "x"), (careless, "x")])
+def test_an_attempt_that_is_not_repeated_is_a_warning(caplog: pytest.LogCaptureFixture, own: bool, function: Any, id: str):
+    """On the system's clock, by a call whose result is not awaited."""
+
+    async def main() -> None:
+        store = rc.Store()
+        resonate = client_of(Connection(store), own, retry_policy=Never())
+        resonate.rpc(id, function.__name__)
+        while not store.promises.search(id=id, state="rejected"):
+            await asyncio.sleep(0.01)
+        await resonate.stop()
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    (failed,) = warnings_of(caplog)
+    assert failed.getMessage().startswith(f"x ({function.__name__}) on worker ")
+    assert f"in {function.__name__}\n    return undefined_name" in traceback_of(failed)
+
+
+def test_a_client_without_sources_is_no_exception(caplog: pytest.LogCaptureFixture):
+    async def main() -> None:
+        connection = Connection(rc.Store(clock=rc.ManualClock()))
+        resonate = client_of(connection, False, sources=[], retry_policy=Never())
+        resonate.run("x", careless)
+        await connection.settle()
+        await resonate.stop()
+
+    asyncio.run(main())
+    assert [record.promise for record in warnings_of(caplog)] == ["x"]  # type: ignore[attr-defined]
+
+
+def test_a_value_that_a_program_rejects_a_promise_with_is_no_attempt(caplog: pytest.LogCaptureFixture):
+    async def main() -> None:
+        connection = Connection(rc.Store(clock=rc.ManualClock()))
+        resonate = connection.resonate()
+
+        async def refuse(ctx: Any, id: str) -> None:
+            await resonate.promises.create(id, 10_000, Value(), {})
+            try:
+                raise ValueError("no tea left")
+            except ValueError as error:
+                await resonate.promises.reject(id, Value(data=error))
+
+        resonate.register(refuse)
+        await connection.run_until(resonate.run("x", refuse, "p"))
+        await resonate.stop()
+
+    asyncio.run(main())
+    assert warnings_of(caplog) == []
+
+
+@pytest.mark.parametrize("place", ["memory", "file"])
+def test_why_tree_and_the_dashboard_show_the_failure_as_long_as_it_is_tried_again(tmp_path: Path, place: str):
+    told = (
+        "attempt 1 of charge failed with NameError: name 'undefined_name' is not defined; "
+        "the next one begins at 1970-01-01T00:01:00.000Z (in 1m)"
+    )
+
+    async def main() -> None:
+        store = rc.Store(None if place == "memory" else tmp_path / "x.db", clock=rc.ManualClock(start=0))
+        connection = Connection(store)
+        resonate = client_of(connection, False, retry_policy=Constant(max_retries=9, delay=60))
+        resonate.options(timeout=FAR).run("order-1", order)
+        resonate.options(timeout=FAR).run("alone", charge)
+        await connection.settle()
+        for id in ("order-1", "order-1:1", "alone"):
+            found = rc.why(store, id)
+            assert told in found.sentence
+            assert found.following == "its next attempt begins, at 1970-01-01T00:01:00.000Z (in 1m)"
+        other = (
+            store if place == "memory" else rc.Store(tmp_path / "x.db", clock=rc.ManualClock(start=0))
+        )  # of another part of this process
+        tree = calls_of(access_to(other), "order-1")
+        assert tree.note(0) == "run by default-1"
+        assert [child.note(0) for child in tree.children] == [f"run by its caller; {told}"]
+        assert calls_of(access_to(other), "order-1:1").note(0) == f"run by its caller; {told}"
+        await connection.advance(timedelta(minutes=1))
+        assert "attempt 2 of charge failed" in rc.why(store, "order-1").sentence
+        connection.crash()
+        assert "failed" not in rc.why(store, "order-1").sentence
+        await resonate.stop()
+        store.close()
+
+    asyncio.run(main())
