@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["NOT_RUN", "PLACES", "STAYS", "Place", "reason_not_to_run"]
+__all__ = ["NOT_RUN", "PLACES", "SESSIONS_NEED", "STAYS", "Place", "reason_not_to_run"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,24 @@ PLACES = {
     "docs/releasing.md": Place(clone=True),
     "docs/security.md": Place(extras="cli"),
     "docs/server.md": Place(extras="cli"),
+}
+
+#: What the Python sessions of a page import besides the core, as the page names it: extras, and packages of others.
+SESSIONS_NEED = {
+    "docs/dashboard.md": ("server",),
+    "docs/explore.md": ("testing",),
+    "docs/operations.md": ("cli,otel", "opentelemetry-sdk"),
+    "docs/payloads.md": ("typed",),
+    "docs/postgresql.md": ("", "psycopg[binary]"),
+    "docs/python.md": ("worker,server",),
+    "docs/sdk.md": ("sdk",),
+    "docs/security.md": ("cli",),
+    "docs/server.md": ("cli",),
+    "docs/simulation.md": ("fastapi,sdk",),
+    "docs/testing.md": ("testing",),
+    "docs/time.md": ("notebook",),
+    "docs/tutorial.md": ("fastapi,sdk,cli",),
+    "docs/web.md": ("fastapi", "httpx2"),
 }
 
 #: A command that matches is not run; each matches at least one command.

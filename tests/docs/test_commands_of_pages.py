@@ -11,13 +11,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from pages import ROOT
-from places_of_pages import NOT_RUN, PLACES, STAYS, Place, reason_not_to_run
+from pages import PAGES, ROOT, blocks
+from places_of_pages import NOT_RUN, PLACES, SESSIONS_NEED, STAYS, Place, reason_not_to_run
 
 from built_wheels import interpreter, run, wheel_of
 from free_ports import free_port
 from once import made_once
 from page_shell import CHANGING, CHANGING_IN_CLI, CONSOLE, FILE, SCRIPT, Command, commands, patient, run_all, same
+from postgres_urls import plain, schema_of
 
 #: The newest Python that the tests use, since pages say that workflows need 3.12.
 VERSION = "3.13"
@@ -102,6 +103,15 @@ def test_a_page_names_the_extras_that_it_needs(page: Path) -> None:
         assert f"`{extra}`" in (first if name_of(page) != "docs/dashboard.md" else text)
 
 
+@pytest.mark.parametrize("page", SESSIONS_NEED)
+def test_a_page_names_what_its_sessions_need(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    extras, *packages = SESSIONS_NEED[page]
+    for extra in filter(None, extras.split(",")):
+        assert re.search(rf"`{extra}`|\[[\w,]*\b{extra}\b[\w,]*\]", text), extra
+    assert [package for package in packages if package.partition("[")[0] not in text] == []
+
+
 def test_no_text_names_an_index_for_the_package() -> None:
     """The package is on no index: `pip install resonate-core` finds nothing, or another's package."""
     wrong = re.compile(
@@ -118,6 +128,18 @@ def test_no_text_names_an_index_for_the_package() -> None:
         text = path.read_text(encoding="utf-8").replace("\\", "")
         found += [f"{name_of(path)}: {hit[0]}" for line in text.splitlines() if "resonate" in line for hit in wrong.finditer(line)]
     assert found == []
+
+
+def test_the_pages_agree_how_long_a_build_takes() -> None:
+    """README and the page about installation say it; the others link there."""
+    said = {
+        page: re.findall(r"about (\d+) minutes on 2 cores", (ROOT / page).read_text(encoding="utf-8"))
+        for page in ("README.md", "docs/install.md")
+    }
+    assert len(said["README.md"]) == 1 and said["README.md"] == said["docs/install.md"]
+    others = [page for page in all_pages() if name_of(page) not in said and page.name != "CONTRIBUTING.md"]
+    builds = re.compile(r"build[^.|]* takes [^.|]*\bminutes", re.IGNORECASE)
+    assert [name_of(page) for page in others if builds.search(page.read_text(encoding="utf-8"))] == []
 
 
 def test_every_example_is_on_its_page() -> None:
@@ -220,6 +242,40 @@ def test_the_commands_of_a_page(page: Path, wheel: Path, clone: Path, tmp_path: 
             assert same(ours(command.shown), got.printed.replace(database, shown_database), changing), (
                 f"{where}instead of\n{command.shown}{logs}"
             )
+
+
+SESSIONS = [page for page in PAGES if blocks(page)]
+RUN_SESSION = """
+import doctest, sys
+failed, tried = doctest.testfile(sys.argv[1], module_relative=False, optionflags=doctest.ELLIPSIS)
+sys.exit(failed or not tried)
+"""
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("page", SESSIONS, ids=name_of)
+def test_the_sessions_of_a_page_need_what_it_names(
+    page: Path, wheel: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> None:
+    extras, *packages = SESSIONS_NEED.get(name_of(page), ("",))
+
+    def make(folder: Path) -> None:
+        run(interpreter(VERSION), "-m", "venv", folder, where=folder)
+        whole = f"{wheel}[{extras}]" if extras else str(wheel)
+        run(folder / "bin" / "python", "-m", "pip", "install", "-q", whole, *packages, where=folder)
+
+    python = made_once(tmp_path_factory, re.sub(r"\W+", "-", f"for-{extras}-{'-'.join(packages)}"), make) / "bin" / "python"
+    environment = dict(os.environ)
+    if page.name == "postgresql.md":
+        url = request.getfixturevalue("postgres_url")
+        environment |= {"DATABASE_URL": url, "APP_DATABASE_URL": plain(url), "STORE_SCHEMA": schema_of(url)}
+    session = tmp_path / page.name
+    session.write_text("\n".join(block.code for block in blocks(page) if block.is_session), encoding="utf-8")
+    programs = [("-c", block.code) for block in blocks(page) if not block.is_session]
+    for arguments in programs or [("-c", RUN_SESSION, str(session))]:
+        done = subprocess.run([python, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 NOTEBOOKS = tracked("notebooks/*.ipynb")
