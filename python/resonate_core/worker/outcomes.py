@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .._stopwatch import doubled
 from .durations import Duration, milliseconds
+from .tracebacks import MESSAGE_KEPT, bounded, described, traced
 
 __all__ = [
     "Failure",
@@ -34,8 +34,9 @@ INVALID = "InvalidError"
 UNKNOWN_TYPE = "UnknownType"
 #: The first pause before such a job can be claimed again, and the longest (ms); each is twice as long as the one before.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1000, 300_000
-#: How much of a traceback is kept with the error, its end, in characters.
-_TRACEBACK_KEPT = 8000
+#: How much is kept of a code and of the data of a `JobError`, in characters. A request that ends an attempt must fit into the body
+#: that a server accepts, and the store keeps up to 100 attempts of a job.
+_CODE_KEPT, _DATA_KEPT = 200, 100_000
 
 
 def _text(name: str, given: object) -> str:
@@ -79,7 +80,8 @@ class JobError(_Raised):
     Args:
         code: A short name, such as ``CardDeclined``; not empty.
         message: For people.
-        data: Any value that JSON can hold. The store keeps a str as it is, any other value as its JSON.
+        data: Any value that JSON can hold. The store keeps a str as it is, any other value as its JSON; of a text of more than 100,000
+            characters it keeps the beginning, and of a message the first 4,000.
         retryable: Whether it may be retried. None: as the task's ``retry_on`` says.
 
     Raises:
@@ -242,15 +244,8 @@ def as_text(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _described(error: BaseException) -> str:
-    """Type and text of an exception, also of one whose ``__str__`` raises."""
-    return "".join(traceback.format_exception_only(type(error), error)).strip()
-
-
 def _unhandled(error: BaseException, retryable: bool) -> Failure:
-    message = _described(error)
-    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return Failure(UNHANDLED, as_text(message), as_text(trace[-_TRACEBACK_KEPT:]), retryable)
+    return Failure(UNHANDLED, as_text(described(error)), as_text(traced(error)), retryable)
 
 
 def unwritable(error: BaseException, outcome: Outcome | None = None) -> Outcome:
@@ -262,14 +257,14 @@ def unwritable(error: BaseException, outcome: Outcome | None = None) -> Outcome:
     """
     failure = None if outcome is None else outcome.failure
     retryable = failure is None or failure.retryable is not False
-    message = as_text(f"how the handler ended cannot be written: {_described(error)}")
+    message = as_text(f"how the handler ended cannot be written: {described(error)}")
     cause = error if outcome is None or outcome.error is None else outcome.error
     return Outcome("failed", failure=Failure(INVALID, message, retryable=retryable), error=cause)
 
 
 def unstorable(error: BaseException) -> Outcome:
     """The outcome of an attempt whose handler returned a value that cannot be stored."""
-    message = as_text(f"what the handler returned cannot be stored: {_described(error)}")
+    message = as_text(f"what the handler returned cannot be stored: {described(error)}")
     return Outcome("failed", failure=Failure("InvalidResult", message, retryable=False))
 
 
@@ -302,7 +297,8 @@ def _outcome_of(error: BaseException, retries: Callable[[BaseException], bool]) 
             raise TypeError(f"retryable must be a bool or None, got {retryable!r}")
         after = milliseconds("after", error.after) if isinstance(error, Retry) and error.after is not None else None
         data = _data_text(error.data)
-        data = None if data is None else as_text(data)
-        failure = Failure(as_text(error.code), as_text(error.message), data, retryable, after)
+        data = None if data is None else bounded(as_text(data), _DATA_KEPT)
+        code, message = bounded(as_text(error.code), _CODE_KEPT), bounded(as_text(error.message), MESSAGE_KEPT)
+        failure = Failure(code, message, data, retryable, after)
         return Outcome("failed", failure=failure, error=error)
     return Outcome("failed", failure=_unhandled(error, retries(error)), error=error)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from django.utils.module_loading import autodiscover_modules
 from resonate_core import Store
 from resonate_core.worker import JobCancelled, JobContext, JobError, Snooze, Worker, WorkerTask
 from resonate_core.worker.outcomes import as_text
+from resonate_core.worker.tracebacks import described, traced
 
 from .backend import ResonateBackend
 from .framework import Task, TaskContext, TaskError, TaskResult, TaskResultStatus, normalize_json, task_finished, task_started
@@ -25,9 +25,6 @@ from .results import UNREADABLE, exception_path, result_of, task_of
 __all__ = ["Handlers", "make_worker"]
 
 _log = logging.getLogger("resonate_core.django")
-
-#: How much of a traceback is kept with an error, its end, in characters.
-_TRACEBACK_KEPT = 8000
 
 
 class Handlers(dict[str, WorkerTask[Any, Any]]):
@@ -155,14 +152,11 @@ def _run(task: Task, backend: ResonateBackend, context: JobContext) -> Any:
             _finish(backend, result, context, TaskResultStatus.FAILED, error=error)
         if isinstance(error, (JobError, Snooze)):
             raise
-        trace = "".join(traceback.format_exception(error))[-_TRACEBACK_KEPT:]
-        raise JobError(_code(error), as_text(_message(error)), as_text(trace), retryable=_is_retried(error, task)) from error
+        raise JobError(
+            _code(error), as_text(described(error)), as_text(traced(error)), retryable=_is_retried(error, task)
+        ) from error
     _finish(backend, result, context, TaskResultStatus.SUCCESSFUL, value=value)
     return value
-
-
-def _message(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(error)).strip()
 
 
 def _started(context: JobContext, backend: ResonateBackend) -> TaskResult:
@@ -199,7 +193,7 @@ def _finish(
     """Send the signal of the end. It comes before the store has the outcome: a receiver that fails does not change it."""
     changed = {"status": status, "finished_at": to_datetime(backend.now()), "_return_value": value}
     if error is not None:
-        made = TaskError(exception_class_path=exception_path(_code(error)), traceback="".join(traceback.format_exception(error)))
+        made = TaskError(exception_class_path=exception_path(_code(error)), traceback=traced(error))
         changed["errors"] = [*result.errors, made]
     for name, given in changed.items():
         object.__setattr__(result, name, given)
