@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 from collections.abc import Callable
@@ -10,7 +11,8 @@ from typing import Any
 from .._core import Value
 from ..errors import Invalid
 from .context import JobContext
-from .conversion import Conversion, Unfit, at_member, conversion, encoded
+from .conversion import Conversion, Unfit, at_member, conversion
+from .encoding import payload_encoded
 from .outcomes import JobError
 from .signature import MANY, NAMELESS, WHOLE, Signature, is_a
 
@@ -212,7 +214,8 @@ class ByName:
         for name, parameter in self._known.items():
             found = self._conversions[name].schema(definitions) if name in self._conversions else {}
             if parameter.default is not parameter.empty:
-                found["default"] = encoded(parameter.default)
+                with contextlib.suppress(Invalid):  # a schema does not show a secret
+                    found["default"] = payload_encoded(parameter.default)
             properties[name] = found
         return {
             "type": "object",
@@ -245,7 +248,7 @@ def _only(bound: dict[str, Any], first: inspect.Parameter) -> Any:
 
 def _upcasted(upcast: Upcast, data: Any) -> Any:
     try:
-        return encoded(upcast(data))
+        return payload_encoded(upcast(data))
     except Exception as error:
         raise Unfit(f"upcast raised {type(error).__name__}: {error}") from error
 

@@ -13,7 +13,8 @@ from .._core import Value
 from ..errors import Invalid
 from .arguments import EMPTY, ByName, Ignored, Invoke, Raw, Upcast, Whole, data_of
 from .context import BatchContext, JobContext
-from .conversion import Unfit, encoded
+from .conversion import Unfit
+from .encoding import payload_encoded
 from .signature import NAMELESS, Signature, is_a, is_async
 
 __all__ = ["BatchCall", "Call", "Invoke", "InvokeBatch", "Read", "Upcast", "is_async"]
@@ -103,10 +104,10 @@ class Call:
             payload: The payload: JSON-able, a value of an annotated type, bytes, or a `Value`.
 
         Raises:
-            Invalid: It does not fit; the error names the member.
+            Invalid: It does not fit, or holds a secret; the error names the member.
             TypeError: It has no JSON.
         """
-        given = encoded(payload)
+        given = payload_encoded(payload)
         if isinstance(self._way, (Ignored, Raw)):
             return given
         try:
@@ -134,9 +135,9 @@ def _given_data(payload: Any) -> Any:
         return EMPTY
     if isinstance(payload, Value):
         return data_of(payload)
-    if isinstance(payload, bytes):
+    if isinstance(payload, (bytes, bytearray, memoryview)):
         try:
-            return json.loads(payload)
+            return json.loads(bytes(payload))
         except ValueError as error:
             raise Unfit(f"the payload must be JSON, got bytes that are not: {error}") from error
         except RecursionError as error:

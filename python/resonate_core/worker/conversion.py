@@ -1,4 +1,4 @@
-"""Annotated types: JSON becomes their values, and their values become JSON again.
+"""Annotated types: JSON becomes their values (`encoding` does the reverse).
 
 Plain types are msgspec's work, pydantic models are pydantic's; both are imported only if an annotation or a value needs them.
 """
@@ -6,29 +6,23 @@ Plain types are msgspec's work, pydantic models are pydantic's; both are importe
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import decimal
-import enum
 import functools
 import inspect
+import json
 import re
-import sys
 import types
 import typing
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Union
 
 from .. import _extras
-from .._core import Value
+from .models import accepts_its_aliases, is_model, models_in
 
-__all__ = ["Conversion", "Unfit", "at_member", "conversion", "encoded", "holds_members", "kinds_of", "read_hints"]
+__all__ = ["Conversion", "Unfit", "at_member", "conversion", "holds_members", "kinds_of", "read_hints"]
 
 #: The types that JSON has.
 _PLAIN = frozenset({Any, object, None, type(None), str, int, float, bool, list, dict, inspect.Parameter.empty})
 _UNIONS = (Union, types.UnionType)
-#: The exact types of values that the store writes as they are.
-_SCALARS = frozenset({type(None), bool, int, float, str, bytes, Value})
 _REFERENCE = "#/$defs/{name}"
 
 
@@ -73,18 +67,8 @@ def _holds_members(kind: Any) -> bool:
         return False
     named = hasattr(kind, "__struct_fields__") and not getattr(getattr(kind, "__struct_config__", None), "array_like", False)
     return (
-        named or dataclasses.is_dataclass(kind) or hasattr(kind, "__attrs_attrs__") or _is_model(kind) or issubclass(kind, Mapping)
+        named or dataclasses.is_dataclass(kind) or hasattr(kind, "__attrs_attrs__") or is_model(kind) or issubclass(kind, Mapping)
     )
-
-
-def _is_model(kind: Any) -> bool:
-    """Whether it is a class of pydantic models. A program that has one has imported pydantic."""
-    pydantic = sys.modules.get("pydantic")
-    return pydantic is not None and isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)
-
-
-def _names_model(hint: Any) -> bool:
-    return _is_model(hint) or any(_names_model(each) for each in typing.get_args(hint))
 
 
 def _is_plain(hint: Any) -> bool:
@@ -127,7 +111,7 @@ def conversion(hint: Any, named: str) -> Conversion | None:
     """
     if hint is Any or hint is object or hint is inspect.Parameter.empty:
         return None
-    if _names_model(hint):
+    if models_in(hint):
         return _by_pydantic(hint)
     try:
         import msgspec
@@ -169,13 +153,13 @@ def _by_msgspec(msgspec: Any, hint: Any) -> Conversion:
 
 def _decode_model(kind: type, data: Any) -> Any:
     """A pydantic model inside of a type that msgspec converts."""
-    if _is_model(kind):
+    if is_model(kind):
         return _by_pydantic(kind).convert(data)
     raise NotImplementedError(f"{kind.__qualname__} has no conversion")
 
 
 def _model_schema(kind: type) -> dict[str, Any]:
-    if _is_model(kind):
+    if is_model(kind):
         schema: dict[str, Any] = kind.model_json_schema()  # type: ignore[attr-defined]
         return schema
     raise NotImplementedError(f"{kind.__qualname__} has no JSON Schema")
@@ -185,10 +169,12 @@ def _by_pydantic(hint: Any) -> Conversion:
     import pydantic
 
     adapter = pydantic.TypeAdapter(hint)
+    names: dict[str, Any] = {} if all(map(accepts_its_aliases, models_in(hint))) else {"by_alias": True, "by_name": True}
 
     def convert(data: Any) -> Any:
+        # As JSON: it has no dates, bytes or tuples, so that a strict model would refuse its own, and bytes in base64 stay a text.
         try:
-            return adapter.validate_python(data)
+            return adapter.validate_json(json.dumps(data), **names)
         except pydantic.ValidationError as error:
             problems = [f"{each['msg']}{_path(each['loc'])}" for each in error.errors(include_url=False)]
             raise Unfit("; ".join(problems)) from error
@@ -205,68 +191,6 @@ def _path(places: tuple[Any, ...]) -> str:
     """Return the path of the error in the value, as msgspec writes it."""
     steps = "".join(f"[{place}]" if isinstance(place, int) else f".{place}" for place in places)
     return f" - at `${steps}`" if steps else ""
-
-
-# -- values become JSON ------------------------------------------------------------------------------------------------------------
-
-
-def encoded(value: Any) -> Any:
-    """Return a payload or result in the store's form: dataclasses, models, datetimes and the like become JSON's own types.
-
-    Args:
-        value: Any value. None, bytes and a `Value` stay as they are.
-
-    Raises:
-        ImportError: It needs msgspec, which is not installed.
-        TypeError: It has no JSON.
-
-    Example:
-        >>> import datetime
-        >>> from resonate_core.worker.conversion import encoded
-        >>> encoded({"at": datetime.date(2026, 2, 1)})
-        {'at': '2026-02-01'}
-    """
-    if type(value) in _SCALARS or isinstance(value, (bytes, Value)):
-        return value
-    if _is_model(type(value)):
-        return _dump_model(value)
-    msgspec: Any = sys.modules.get("msgspec")
-    if msgspec is None:
-        if _is_json(value):
-            return value
-        try:
-            import msgspec
-        except ImportError as error:
-            if not _needs_msgspec(value):
-                return value  # the store refuses it, and says why
-            message = f"a value of {type(value).__qualname__} becomes JSON by msgspec: {_extras.how_to_install('typed')}"
-            raise ImportError(message) from error
-    return msgspec.to_builtins(value, str_keys=True, enc_hook=_dump_model)
-
-
-def _is_json(value: Any) -> bool:
-    kind = type(value)
-    if kind in (list, tuple):
-        return all(map(_is_json, value))
-    if kind is dict:
-        return all(type(name) is str and _is_json(member) for name, member in value.items())
-    return kind in _SCALARS and kind not in (bytes, Value)
-
-
-def _needs_msgspec(value: Any) -> bool:
-    if type(value) in (list, tuple):
-        return any(map(_needs_msgspec, value))
-    if type(value) is dict:
-        return any(map(_needs_msgspec, value.values()))
-    kinds = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, enum.Enum, frozenset, set, uuid.UUID)
-    return dataclasses.is_dataclass(type(value)) or isinstance(value, kinds)
-
-
-def _dump_model(value: Any) -> Any:
-    """Encode by alias, as validation expects it."""
-    if _is_model(type(value)):
-        return value.model_dump(mode="json", by_alias=True)
-    raise TypeError(f"Object of type {type(value).__qualname__} is not JSON serializable")
 
 
 # -- annotations -------------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 from .._instants import length
 from ..errors import ResonateError, StoreError
 from .client import MOST, NOT_HELD, Client
-from .conversion import encoded
+from .encoding import encoded
 from .execution import Attempt
 from .outcomes import TIMED_OUT, Outcome, unstorable, unwritable
 from .progress import Progress
