@@ -42,6 +42,9 @@ class Signals:
     happens while a job's handler blocks the loop. So a thread of its own reads the pipe into which Python's C handler writes the
     numbers of signals (`signal.set_wakeup_fd`).
 
+    A forked child inherits the pipe and the handlers: a signal to it would stop the worker, and the child would not end. So a fork
+    delays both signals in its thread until the child has the handlers of before, and no descriptor.
+
     Args:
         settings: Of the worker.
         running: Returns its session, while it has one.
@@ -59,6 +62,7 @@ class Signals:
         self._grace = 0.0
         self._passed_on = -1  # the number of signals that the session knows of
         self._ended_at: float | None = None  # when the session ended, after a signal
+        self._inherited = False  # this process is a forked child of the worker's
 
     def __enter__(self) -> Signals:
         self._reader, self._writer = os.pipe()
@@ -67,15 +71,30 @@ class Signals:
         self._outer = self._others = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         self._thread = threading.Thread(target=self._watch, name=f"{self._settings.name}-signals", daemon=True)
         self._thread.start()
+        _listening.add(self)
         return self
 
     def __exit__(self, *raised: object) -> None:
+        if self._inherited:
+            return
+        _listening.discard(self)
         if signal.set_wakeup_fd(-1) == self._writer and self._outer >= 0:
             signal.set_wakeup_fd(self._outer)
-        for number, handler in self._before.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        self._restore_handlers()
         os.write(self._writer, _CLOSE)
         self._thread.join()
+        os.close(self._reader)
+        os.close(self._writer)
+
+    def _restore_handlers(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: have the signals of the child end the child, and nothing written to the pipe of the worker."""
+        self._inherited = True
+        signal.set_wakeup_fd(-1)  # nor to one of before the worker: it is the parent's as well
+        self._restore_handlers()
         os.close(self._reader)
         os.close(self._writer)
 
@@ -162,3 +181,34 @@ class Signals:
             current = asyncio.current_task(self._session.loop)
         in_loop = [attempt for attempt in unended if attempt.execution.handle is not None]
         return [attempt for attempt in in_loop if attempt.execution.handle is current] or in_loop or unended
+
+
+#: The signals of the worker that runs in the main thread, if one does.
+_listening: set[Signals] = set()
+_delayed = threading.local()  # the mask of signals before the fork of this thread
+
+
+def _delay_signals() -> None:
+    """Block the signals in the thread that forks: one that reaches the child before it has its handlers would be the worker's."""
+    if _listening:
+        _delayed.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _WANTED)
+
+
+def _deliver_signals() -> None:
+    mask = getattr(_delayed, "mask", None)
+    if mask is not None:
+        _delayed.mask = None
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _leave_to_parent() -> None:
+    for each in list(_listening):
+        each.leave_to_parent()
+    _listening.clear()
+    if signal.SIGINT in signal.sigpending() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a KeyboardInterrupt would be raised here, and lost
+    _deliver_signals()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_delay_signals, after_in_parent=_deliver_signals, after_in_child=_leave_to_parent)
