@@ -14,6 +14,7 @@ from ._calls.faces import AsyncRunner, Runner
 from ._calls.parts import Parts
 from ._core import SystemClock
 from ._http_batches import HttpBatches
+from ._per_process import PerProcess
 from ._server_client import BUSY, AsyncServerClient, NoBatch, Reply, ServerAddress, ServerClient, envelope
 from .errors import ResonateError, Unreachable, Unsupported
 
@@ -124,6 +125,12 @@ class Remote(Runner):
         return calls.gather(parts.answers)
 
 
+class _OfLoop:
+    """The connections of one event loop, and the sender of requests over them."""
+
+    server: tuple[asyncio.AbstractEventLoop, AsyncServerClient, HttpBatches] | None = None
+
+
 class AsyncRemote(AsyncRunner):
     """Runs calls on a server, from asyncio; see `Remote`. Calls at the same time share HTTP requests, if the server takes batches."""
 
@@ -131,14 +138,14 @@ class AsyncRemote(AsyncRunner):
         self._make: Callable[[], AsyncServerClient] = lambda: AsyncServerClient(url, token, timeout)
         self.address = ServerAddress(url, token, timeout)
         self._requests = _Requests(self.address, retry_for)
-        self._server: tuple[asyncio.AbstractEventLoop, AsyncServerClient, HttpBatches] | None = None
+        self._of_process = PerProcess(_OfLoop)
 
     def __repr__(self) -> str:
         return repr(self.address.name)
 
     @property
     def server(self) -> AsyncServerClient:
-        """The connections of the running loop. Those of a loop that has ended are given up."""
+        """The connections of the running loop, in this process. Those of a loop that has ended are given up."""
         return self._of_running_loop()[1]
 
     @property
@@ -147,15 +154,16 @@ class AsyncRemote(AsyncRunner):
         return self._of_running_loop()[2]
 
     def _of_running_loop(self) -> tuple[asyncio.AbstractEventLoop, AsyncServerClient, HttpBatches]:
-        loop = asyncio.get_running_loop()
-        if self._server is None or self._server[0] is not loop:
+        loop, of_loop = asyncio.get_running_loop(), self._of_process.get()
+        if of_loop.server is None or of_loop.server[0] is not loop:
             server = self._make()
-            self._server = loop, server, HttpBatches(server)
-        return self._server
+            of_loop.server = loop, server, HttpBatches(server)
+        return of_loop.server
 
     async def close(self) -> None:
         """End the connections of the running loop."""
-        server, self._server = self._server, None
+        of_loop = self._of_process.get()
+        server, of_loop.server = of_loop.server, None
         if server is not None and server[0] is asyncio.get_running_loop():
             await server[2].close()
             await server[1].close()

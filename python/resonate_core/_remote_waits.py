@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import time
 import uuid
 from typing import Any
@@ -121,12 +122,12 @@ class AsyncWaits:
         self._waiting: dict[str, set[asyncio.Future[Promise]]] = {}
         self._open = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._process = asyncio.get_running_loop(), os.getpid()
 
     @property
     def of_running_loop(self) -> bool:
-        """Whether it belongs to the running loop."""
-        return self._loop is asyncio.get_running_loop()
+        """Whether it belongs to the running loop, in this process."""
+        return self._loop is asyncio.get_running_loop() and self._process == os.getpid()
 
     async def wait(self, id: str, timeout: Seconds | None) -> Promise:
         """Wait until a promise is settled; see `AsyncClient.wait`."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._calls.call import VERSION
 from ._extras import how_to_install
+from ._per_process import PerProcess
 from .errors import Invalid, ResonateError, Unreachable
 
 if TYPE_CHECKING:
@@ -207,6 +208,8 @@ def retry_after(response: httpx.Response) -> float | None:
 class ServerClient(ServerAddress):
     """Connections to one server. It sends each request once: whether to try again is the caller's decision.
 
+    A forked child opens its own.
+
     Args:
         url: See `ServerAddress`.
         token: See `ServerAddress`.
@@ -217,7 +220,12 @@ class ServerClient(ServerAddress):
         super().__init__(url, token, timeout)
         import httpx
 
-        self._http = httpx.Client(headers=self.headers, timeout=timeout, limits=_limits())
+        self._of_process = PerProcess(lambda: httpx.Client(headers=self.headers, timeout=timeout, limits=_limits()))
+        self._of_process.get()
+
+    @property
+    def _http(self) -> httpx.Client:
+        return self._of_process.get()
 
     def post(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request; return its reply, which may be a refusal.

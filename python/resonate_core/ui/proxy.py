@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from .._per_process import PerProcess
 from .app import HEADERS, relative_path
 from .files import Assets
 
@@ -43,7 +44,7 @@ class ServerUi:
         self._base = url.rstrip("/").removesuffix("/ui") + "/ui/"
         self._token, self._prefix, self._transport = token, prefix, transport
         self._assets = Assets()
-        self._client: httpx.AsyncClient | None = None
+        self._client = PerProcess(self._connect)
 
     def matches(self, scope: Scope) -> bool:
         """Return whether a request is one for this app: an HTTP request below its prefix."""
@@ -80,17 +81,15 @@ class ServerUi:
 
     async def aclose(self) -> None:
         """Close the connections to the server."""
-        client, self._client = self._client, None
+        client, self._client = self._client.made, PerProcess(self._connect)
         if client is not None:
             await client.aclose()
 
-    def _connected(self) -> httpx.AsyncClient:
+    def _connect(self) -> httpx.AsyncClient:
         import httpx
 
-        if self._client is None:
-            timeout = httpx.Timeout(30, read=300)
-            self._client = httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False, transport=self._transport)
-        return self._client
+        timeout = httpx.Timeout(30, read=300)
+        return httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False, transport=self._transport)
 
     async def _pass_on(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         import httpx
@@ -116,9 +115,9 @@ class ServerUi:
                 break
         query = scope.get("query_string", b"")
         url = self._base + path + ("?" + query.decode("latin-1") if query else "")
-        request = self._connected().build_request(scope["method"], url, headers=headers, content=body)
+        request = self._client.get().build_request(scope["method"], url, headers=headers, content=body)
         try:
-            answer = await self._connected().send(request, stream=True)
+            answer = await self._client.get().send(request, stream=True)
         except httpx.HTTPError as error:
             await _refuse(send, 502, f"the server does not answer: {type(error).__name__}")
             return

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
+from contextvars import copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from .._core import Store
 from ..errors import Invalid
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Worker"]
 
+#: The workers that were made in this process, or in its parent before the fork.
+_made: WeakSet[Worker] = WeakSet()
+
 
 class Worker(Registry):
     """Runs jobs with Python functions.
@@ -40,7 +45,7 @@ class Worker(Registry):
         queues: A name, several names, or weights by name; they are created with their first job.
         concurrency: How many jobs run at once; a batch counts as one.
         lifecycle: `asynq` or `horsies` for the jobs that this worker's tasks enqueue; None: as their queue says.
-        name: The name under which it holds leases; None: host, process and a number.
+        name: The name under which it holds leases; None: host, process and a number, another one in each process after a fork.
         lease: How long a claimed job is held before its start, in ms or as a timedelta.
         run_lease: How long a running job is held; None: as `lease`.
         strict: Claim from the queues in the order given, from the next one only if the first has nothing; otherwise by weight.
@@ -98,6 +103,7 @@ class Worker(Registry):
         lease = milliseconds("lease", lease, 1)
         run_lease = lease if run_lease is None else milliseconds("run_lease", run_lease, 1)
         self._environment = environment or default.get() or Environment()
+        self._is_named = name is not None
         self.settings = Settings(
             name=name or self._environment.name(),
             queues=queues if isinstance(queues, str) else dict(queues) if isinstance(queues, Mapping) else list(queues),
@@ -112,6 +118,7 @@ class Worker(Registry):
         )
         self.counts = Counts()
         self._runner = Runner(self.settings, self._parts)
+        _made.add(self)
         self._bound: tuple[Target, str | None] | None = None
         self._opened: Client | None = None
         if store_or_url is not None:
@@ -135,7 +142,16 @@ class Worker(Registry):
 
     def _parts(self) -> Parts:
         self.events.watch(self.client, names_of(self.settings.queues))
-        return Parts(self.settings, self, self.client, self.counts, self._environment)
+        self.events.scope = copy_context()
+        return Parts(self.settings, self, self.client, self.counts, self._environment, self.events.scope)
+
+    def _begin_anew(self) -> None:
+        """In a forked child: run nothing, and hold leases under a name of its own."""
+        if not self._is_named:
+            self.settings = replace(self.settings, name=self._environment.name())
+        self.counts = Counts()
+        self.events = self.events.copy()
+        self._runner = Runner(self.settings, self._parts)
 
     # -- where its jobs are -----------------------------------------------------------------------------------------------
 
@@ -342,3 +358,12 @@ class Worker(Registry):
             ['hello, ada']
         """
         return await drain_async(self._parts(), limit, advance, until)
+
+
+def _begin_anew() -> None:
+    for worker in list(_made):
+        worker._begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
