@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from .._core import ManualClock
 from ..errors import Invalid, NotFound, Unsupported
@@ -21,6 +21,8 @@ from .settings import Parts
 from .store_client import StoreClient
 
 __all__ = ["Drained", "DrainedRun", "drain", "drain_async"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ class _Drain:
                     periodic.ensure(client)
                 round = self._round()
                 if self._started:
-                    yield begin(self._started.popleft(), tasks, name, client.now(), client.now)
+                    yield begin(self._started.popleft(), tasks, name, client.now(), client.now, self._parts.scope)
                 elif round.room and not round.taken and not self._move(round.next_at):
                     self.drained.idle = True
                     return
@@ -212,7 +214,10 @@ def drain(parts: Parts, limit: int | None, advance: bool, until: int | None) -> 
     draining, middleware = _Drain(parts, limit, advance, until), parts.registry.around_handlers
     with _Loop() as loop, closing(draining.executions()) as executions:
         for execution in executions:
-            ended = loop.run(execution.run_async(middleware)) if execution.is_async else execution.run(middleware)
+            if execution.is_async:
+                ended = execution.scope.run(loop.run, execution.run_async(middleware))
+            else:
+                ended = execution.run(middleware, loop.run)
             draining.report(ended)
     return draining.drained
 
@@ -222,7 +227,8 @@ async def drain_async(parts: Parts, limit: int | None, advance: bool, until: int
     draining, middleware = _Drain(parts, limit, advance, until), parts.registry.around_handlers
     with closing(draining.executions()) as executions:
         for execution in executions:
-            draining.report(await execution.run_async(middleware) if execution.is_async else execution.run(middleware))
+            ended = await execution.scope.run(asyncio.ensure_future, execution.run_async(middleware))
+            draining.report(ended)
     return draining.drained
 
 
@@ -235,7 +241,7 @@ class _Loop:
     def __enter__(self) -> _Loop:
         return self
 
-    def run(self, coroutine: Coroutine[Any, Any, Ended]) -> Ended:
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         try:
             asyncio.get_running_loop()
         except RuntimeError:

@@ -106,6 +106,7 @@ class Environment:
         client_pool: Makes the executor of requests that take time, for a worker of this name.
         client: Returns the client for workers of another environment, which code of this one uses: those of which it runs copies.
         polls: Whether a commit may stay unseen by the wake-up, so that the worker claims every `poll_interval` anyway.
+        beside: Whether synchronous handlers run beside the event loop, in threads that may wait for it.
     """
 
     connect: Callable[[Target, str | None], Client] = open_client
@@ -115,6 +116,7 @@ class Environment:
     client_pool: Callable[[str], concurrent.futures.Executor] = client_threads
     client: Callable[[], Client] | None = None
     polls: bool = True
+    beside: bool = True
 
 
 #: The environment of workers that are given none: a simulator sets it in the contexts of its processes.

@@ -13,6 +13,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,8 @@ from ..errors import ResonateError
 from .client import Client
 from .outcomes import Outcome, as_text
 from .records import JobRecord
+from .scopes import call_in
+from .signature import is_generator
 from .store_client import StoreClient
 
 if TYPE_CHECKING:
@@ -145,6 +148,7 @@ class Events:
         self._lock = threading.Lock()
         self._waiting = 0
         self._submit: Callable[[Iterable[JobEvent]], None] | None = None
+        self.scope: Context | None = None  # the context variables of the worker's start
 
     def __bool__(self) -> bool:
         return bool(self._listeners)
@@ -163,6 +167,8 @@ class Events:
         """
         if not callable(listener):
             raise TypeError(f"a listener of events must be a function of a JobEvent, got {listener!r}")
+        if is_generator(listener):
+            raise TypeError(f"a listener of events must not yield, got {listener!r}: a call would run nothing of it")
         self._listeners.setdefault(topic, []).append(listener)
 
     # -- what the worker has seen itself ----------------------------------------------------------------------------------------
@@ -354,11 +360,16 @@ class Events:
         for topic in event.topics:
             for listener in self._listeners.get(topic, ()):
                 try:
-                    made = listener(event)
-                    if inspect.isawaitable(made):
-                        _wait_for(made)
+                    scope = copy_context() if self.scope is None else self.scope.copy()
+                    call_in(scope, _call, listener, event)
                 except (Exception, SystemExit, asyncio.CancelledError):
                     _log.exception("on_%s: %r raised for job %s", topic, listener, event.job.id)
+
+
+def _call(listener: Listener, event: JobEvent) -> None:
+    made = listener(event)
+    if inspect.isawaitable(made):
+        _wait_for(made)
 
 
 def _wait_for(made: Any) -> None:
@@ -380,7 +391,7 @@ def _wait_for(made: Any) -> None:
         except Exception as error:
             failed.append(error)
 
-    thread = threading.Thread(target=beside, name="resonate-event")
+    thread = threading.Thread(target=copy_context().run, args=(beside,), name="resonate-event")
     thread.start()
     thread.join()
     if failed:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import Context, copy_context
 from itertools import takewhile
 from typing import Any
 
 from .context import BatchContext, JobContext, current
 from .outcomes import COMPLETED, TIMED_OUT, Failure, JobCancelled, Outcome, called_off, outcome_of, unknown_type, unwritable
 from .records import JobRecord
+from .scopes import adopt, call_in, own_decimals
 from .tasks import BatchTask, WorkerTask
 
-__all__ = ["Attempt", "Ended", "Execution", "Middleware", "WorkItem", "as_middleware", "begin"]
+__all__ = ["Attempt", "Awaited", "Ended", "Execution", "Finish", "Middleware", "WorkItem", "as_middleware", "awaited", "begin"]
 
 Tasks = Mapping[str, WorkerTask[Any, Any]]
 #: What runs in one slot of a worker: a job, or the jobs of a batch whose type has a handler for batches.
 WorkItem = Sequence[JobRecord]
+#: The result of what a handler has returned to be awaited, what it raised, and the context that it leaves.
+Awaited = tuple[Any, BaseException | None, Context]
+#: Runs a coroutine to its end, for the thread of such a handler.
+Finish = Callable[[Coroutine[Any, Any, Awaited]], Awaited]
 #: Of a `JobContext`, or of the `BatchContext` of a batch.
 Middleware = Callable[[Any], AbstractContextManager[Any]]
 
@@ -73,16 +79,19 @@ class Execution:
     Args:
         attempts: The attempts that it is for.
         task: The handler; None: their type has none.
+        scope: The context variables of the call, its middleware among it.
     """
 
-    __slots__ = ("attempts", "begun", "handle", "task")
+    __slots__ = ("attempts", "begun", "finishing", "handle", "scope", "task")
 
     is_batch = False
 
-    def __init__(self, attempts: list[Attempt], task: WorkerTask[Any, Any] | None) -> None:
+    def __init__(self, attempts: list[Attempt], task: WorkerTask[Any, Any] | None, scope: Context) -> None:
         self.attempts = attempts
         self.task = task
+        self.scope = scope
         self.handle: asyncio.Task[None] | None = None  # of an asynchronous handler that runs in a loop
+        self.finishing: asyncio.Task[Any] | None = None  # in a loop, what a handler in a thread has returned to be awaited
         self.begun = False  # so that a cancellation reaches the handler
         for attempt in attempts:
             attempt.execution = self
@@ -92,18 +101,27 @@ class Execution:
         """Whether it runs in an event loop; otherwise in a thread."""
         return self.task is not None and self.task.is_async
 
-    def run(self, middleware: Iterable[Middleware]) -> Ended:
-        """Call a synchronous handler. It never raises, so that the slot becomes free."""
+    def run(self, middleware: Iterable[Middleware], finish: Finish) -> Ended:
+        """Call a synchronous handler in the scope. It never raises, so that the slot becomes free.
+
+        Args:
+            middleware: Runs around it.
+            finish: Awaits what it returns, if that is awaitable: it is a wrapper of an asynchronous function.
+        """
         try:
-            context = self._context()
-            return self._ended(context, None if context is None else _call(context, self.task, middleware))
+            return call_in(self.scope, self._run, middleware, finish)
         except BaseException as error:
             return self.broken(error)
 
+    def _run(self, middleware: Iterable[Middleware], finish: Finish) -> Ended:
+        context = self._context()
+        return self._ended(context, None if context is None else _call(context, self.task, middleware, finish))
+
     async def run_async(self, middleware: Iterable[Middleware]) -> Ended:
-        """Call an asynchronous handler. It never raises."""
+        """Call a handler in an event loop. It never raises. Make its task in the scope, which is its context then."""
         self.begun = True
         try:
+            own_decimals()
             context = self._context()
             return self._ended(context, None if context is None else await _call_async(context, self.task, middleware))
         except BaseException as error:
@@ -133,9 +151,12 @@ class Execution:
         return [(attempt, outcome) for attempt in self.attempts]
 
     def cancel_if_unwanted(self) -> None:
-        """Cancel an asynchronous handler once each of its attempts was called off."""
-        if self.begun and self.handle is not None and all(attempt.context.reason is not None for attempt in self.attempts):
-            self.handle.cancel()
+        """Cancel what runs in the loop once each of its attempts was called off."""
+        if all(attempt.context.reason is not None for attempt in self.attempts):
+            if self.begun and self.handle is not None:
+                self.handle.cancel()
+            if self.finishing is not None:
+                self.finishing.cancel()
 
 
 class BatchExecution(Execution):
@@ -170,7 +191,7 @@ class BatchExecution(Execution):
         return [(attempt, next(outcomes) if outcome is None else outcome) for attempt, outcome in together]
 
 
-def begin(item: WorkItem, tasks: Tasks, worker: str, started_at: int, now: Callable[[], int]) -> Execution:
+def begin(item: WorkItem, tasks: Tasks, worker: str, started_at: int, now: Callable[[], int], scope: Context) -> Execution:
     """Begin the attempts of a work item: the shorter timeout holds, of the job and of the task.
 
     Args:
@@ -179,6 +200,7 @@ def begin(item: WorkItem, tasks: Tasks, worker: str, started_at: int, now: Calla
         worker: The name of the worker.
         started_at: The present instant, in Unix ms.
         now: Returns the present instant, later.
+        scope: The context variables of the worker's start, of which the call gets a copy.
     """
     task = tasks.get(item[0].type)
     of_task = None if task is None else task.timeout
@@ -188,7 +210,8 @@ def begin(item: WorkItem, tasks: Tasks, worker: str, started_at: int, now: Calla
         if of_task is not None:
             timeout = of_task if timeout is None else min(timeout, of_task)
         attempts.append(Attempt(job, worker, started_at, timeout, now))
-    return BatchExecution(attempts, task) if isinstance(task, BatchTask) else Execution(attempts, task)
+    own = scope.copy()
+    return BatchExecution(attempts, task, own) if isinstance(task, BatchTask) else Execution(attempts, task, own)
 
 
 @contextmanager
@@ -200,15 +223,34 @@ def _inside(middleware: Iterable[Middleware], context: JobContext | BatchContext
         yield
 
 
-def _call(context: JobContext | BatchContext, task: Any, middleware: Iterable[Middleware]) -> BaseException | None:
+async def awaited(made: Awaitable[Any]) -> Awaited:
+    """Await what a handler has returned; it never raises."""
+    try:
+        return await made, None, copy_context()
+    except BaseException as error:
+        return None, error, copy_context()
+
+
+def _finished(made: Any, finish: Finish) -> Any:
+    """Return the result of a handler in a thread: awaited, if it is that of an asynchronous function."""
+    if made is None or not inspect.isawaitable(made):
+        return made
+    result, error, scope = finish(awaited(made))
+    adopt(scope)
+    if error is not None:
+        raise error
+    return result
+
+
+def _call(context: JobContext | BatchContext, task: Any, middleware: Iterable[Middleware], finish: Finish) -> BaseException | None:
     """Call a handler inside of its middleware. Returns what it raised, a sys.exit() too."""
     token = current.set(context)
     try:
         if not middleware:  # nothing is entered, which is faster
-            context.result = task.invoke(context)
+            context.result = _finished(task.invoke(context), finish)
         else:
             with _inside(middleware, context):
-                context.result = task.invoke(context)
+                context.result = _finished(task.invoke(context), finish)
     except BaseException as error:
         return error
     finally:
@@ -217,14 +259,16 @@ def _call(context: JobContext | BatchContext, task: Any, middleware: Iterable[Mi
 
 
 async def _call_async(context: JobContext | BatchContext, task: Any, middleware: Iterable[Middleware]) -> BaseException | None:
-    """As `_call`, of an asynchronous handler. Returns a cancellation too."""
+    """As `_call`, in an event loop. Returns a cancellation too."""
     token = current.set(context)
     try:
         if not middleware:  # nothing is entered, which is faster
-            context.result = await task.invoke(context)
+            made = task.invoke(context)
+            context.result = await made if inspect.isawaitable(made) else made
         else:
             with _inside(middleware, context):
-                context.result = await task.invoke(context)
+                made = task.invoke(context)
+                context.result = await made if inspect.isawaitable(made) else made
     except BaseException as error:
         return error
     finally:

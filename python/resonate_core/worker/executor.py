@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
+from concurrent.futures import Future
 from functools import partial
+from typing import Any
 
 from .client import Held
-from .execution import Attempt, Ended, Execution, Middleware, WorkItem, begin
+from .execution import Attempt, Awaited, Ended, Execution, Middleware, WorkItem, begin
 from .outcomes import PUT_BACK, TIMED_OUT, Outcome
 from .records import JobRecord
 from .settings import Parts
@@ -40,6 +42,8 @@ class Executor:
         self._loop = loop
         self._wake = wake
         self._progressed = progressed
+        self._scope = parts.scope
+        self._beside = parts.environment.beside
         self._around: list[Middleware] = []  # around each handler
         self.ready: deque[WorkItem] = deque()
         self.unreported: deque[tuple[Attempt, Outcome]] = deque()
@@ -95,15 +99,16 @@ class Executor:
         for_threads: list[Execution] = []
         now = self._client.now()
         for _ in range(count):
-            execution = begin(self.ready.popleft(), self._registry.tasks, self._settings.name, now, self._client.now)
+            item = self.ready.popleft()
+            execution = begin(item, self._registry.tasks, self._settings.name, now, self._client.now, self._scope)
             for attempt in execution.attempts:
                 self._began(attempt, now)
             self._free -= 1
             task = execution.task
             if task is None:
-                self._end(execution.run(()))
-            elif task.is_async:
-                execution.handle = self._loop.create_task(self._run_in_loop(execution))
+                self._end(execution.run((), partial(self._finish, execution)))
+            elif task.is_async or (task.may_return_coroutine and not self._beside):
+                execution.handle = execution.scope.run(self._loop.create_task, self._run_in_loop(execution))
                 execution.handle.add_done_callback(partial(self._never_begun, execution))
             else:
                 for_threads.append(execution)
@@ -125,13 +130,32 @@ class Executor:
             attempt.timer = self._loop.call_later(max(0, end - now) / 1000, self._time_out, attempt)
 
     def _run_in_thread(self, execution: Execution) -> None:
-        self._ended.append(execution.run(self._around))
+        self._ended.append(execution.run(self._around, partial(self._finish, execution)))
         if not self._signalled and not self._over:
             self._signalled = True
             try:
                 self._loop.call_soon_threadsafe(self._wake.set)
             except RuntimeError:
                 return  # the loop is closed, and the job was put back long ago
+
+    def _finish(self, execution: Execution, made: Coroutine[Any, Any, Awaited]) -> Awaited:
+        """Await in the loop, for a thread, what its handler has returned."""
+        ended: Future[Awaited] = Future()
+
+        def begin_in_loop() -> None:
+            execution.finishing = self._loop.create_task(made)
+            execution.finishing.add_done_callback(partial(_pass_on, ended))
+            execution.cancel_if_unwanted()  # it may have been called off on the way
+
+        if not self._beside:
+            made.close()
+            raise RuntimeError("a handler without threads must be asynchronous, or a wrapper by functools.wraps, to be awaited")
+        try:
+            self._loop.call_soon_threadsafe(begin_in_loop)
+        except RuntimeError:  # the loop is closed, and the job was put back long ago
+            made.close()
+            raise
+        return ended.result()
 
     async def _run_in_loop(self, execution: Execution) -> None:
         self._end(await execution.run_async(self._around))
@@ -249,3 +273,11 @@ class Executor:
                 attempt.timer.cancel()
             self._call_off(attempt, "stopping")
         self._pool.close()
+
+
+def _pass_on(ended: Future[Awaited], task: asyncio.Task[Awaited]) -> None:
+    """Pass the result of a task on to the thread that waits for it."""
+    if task.cancelled():
+        ended.set_exception(asyncio.CancelledError("what the handler returned was cancelled"))
+    else:
+        ended.set_result(task.result())

@@ -78,7 +78,7 @@ class Registry(Listening):
     @property
     def has_async(self) -> bool:
         """Whether any handler runs in an event loop."""
-        return any(task.is_async for task in self.tasks.values())
+        return any(task.is_async or task.may_return_coroutine for task in self.tasks.values())
 
     @overload
     def task(self, type: Callable[P, R], /) -> WorkerTask[P, R]: ...

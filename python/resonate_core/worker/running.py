@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import fields, replace
 
 from .._core import __version__
@@ -145,7 +146,8 @@ class Runner:
                 else:
                     began.set_exception(error)
 
-        self._thread = threading.Thread(target=work, name=f"{self._settings.name}-loop", daemon=True)
+        # In the context of the caller, as a worker that runs in its thread.
+        self._thread = threading.Thread(target=copy_context().run, args=(work,), name=f"{self._settings.name}-loop", daemon=True)
         self._thread.start()
         began.result()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import Context
 from dataclasses import dataclass
 
 from .client import Client, Queues, names_of
@@ -33,10 +34,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of a worker that its session, or its drain, works with."""
+    """The parts of a worker that its session, or its drain, works with.
+
+    Attributes:
+        scope: The context variables of its start. Each attempt and each call of a listener runs in a copy.
+    """
 
     settings: Settings
     registry: Registry
     client: Client
     counts: Counts
     environment: Environment
+    scope: Context

@@ -12,7 +12,7 @@ from .._core import Value
 from .context import JobContext
 from .conversion import holds_members, kinds_of, read_hints
 
-__all__ = ["MANY", "NAMELESS", "WHOLE", "Signature", "is_a", "is_async"]
+__all__ = ["MANY", "NAMELESS", "WHOLE", "Signature", "is_a", "is_async", "is_generator", "wraps_async"]
 
 _Context = TypeVar("_Context")
 
@@ -30,6 +30,29 @@ NAMELESS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 def is_async(function: Callable[..., Any]) -> bool:
     """Whether calling it returns a coroutine: a coroutine function, or an object with such a `__call__`."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def is_generator(function: Callable[..., Any]) -> bool:
+    """Whether calling it returns a generator: a generator function, or an object with such a `__call__`."""
+    return any(
+        inspect.isasyncgenfunction(each) or (inspect.isgeneratorfunction(each) and not _is_coroutine(each))
+        for each in (function, getattr(function, "__call__", None))  # noqa: B004
+        if each is not None
+    )
+
+
+def _is_coroutine(function: Any) -> bool:
+    """Whether a generator function is a coroutine, by `types.coroutine`."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return code is not None and bool(code.co_flags & inspect.CO_ITERABLE_COROUTINE)
+
+
+def wraps_async(function: Callable[..., Any]) -> bool:
+    """Whether it is a synchronous function around an asynchronous one, as `functools.wraps` shows: it may return a coroutine."""
+    inner: Any = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    return not is_async(function) and is_async(inspect.unwrap(inner))
 
 
 def _hints(function: Callable[..., Any], names: Mapping[str, Any]) -> dict[str, Any]:

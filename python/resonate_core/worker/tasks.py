@@ -18,6 +18,7 @@ from .client import Client
 from .durations import milliseconds
 from .options import OF_ONE_JOB, OPTIONS, JobOptions, JobsOptions
 from .records import JobRecord
+from .signature import is_generator, wraps_async
 from .tracing import Tracing
 from .wire import enqueue_data
 
@@ -40,8 +41,8 @@ def _predicate(retry_on: RetryOn | None) -> Callable[[BaseException], bool]:
     if isinstance(kinds, tuple) and all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
         types: tuple[type[BaseException], ...] = kinds
         return lambda error: isinstance(error, types)
-    if isinstance(kinds, tuple) or not callable(kinds):
-        raise TypeError(f"retry_on must be types of exceptions or a function of one, got {retry_on!r}")
+    if isinstance(kinds, tuple) or not callable(kinds) or is_async(kinds) or is_generator(kinds):
+        raise TypeError(f"retry_on must be types of exceptions or a synchronous function of one, got {retry_on!r}")
     return kinds
 
 
@@ -95,6 +96,7 @@ class WorkerTask(Generic[P, R]):
         type: The type of its jobs.
         function: The handler.
         is_async: Whether it runs in an event loop; otherwise in a thread.
+        may_return_coroutine: Whether it is a synchronous wrapper of an asynchronous function: what it returns is awaited in the loop.
         options: Options of all of its jobs.
 
     Example:
@@ -128,12 +130,20 @@ class WorkerTask(Generic[P, R]):
         if not type:
             raise Invalid("type must not be empty, got ''")
         refuse_unknown("a task", options, OPTIONS)
+        if is_generator(function):
+            raise TypeError(
+                f"the handler of type {type!r} must return its result, got {function!r}, which yields: a job has one result, so "
+                "collect the items in a list"
+            )
+        if upcast is not None and (is_async(upcast) or is_generator(upcast)):
+            raise TypeError(f"upcast must be a synchronous function that returns a payload, got {upcast!r}")
         self._client = client
         self._tracing = tracing
         self._lifecycle = lifecycle
         self.type = type
         self.function = function
         self.is_async = is_async(function)
+        self.may_return_coroutine = wraps_async(function)
         self.options = dict(options)
         self.timeout = milliseconds("timeout", options["timeout"], 1) if options.get("timeout") is not None else None
         self._preset: dict[str, Any] = {}  # by `using`

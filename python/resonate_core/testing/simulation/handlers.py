@@ -84,4 +84,5 @@ def environment_of(world: System, life: Life) -> Environment:
         client_pool=lambda name: line,
         client=lambda: world._process_store(life).worker_client(),
         polls=False,
+        beside=False,
     )
