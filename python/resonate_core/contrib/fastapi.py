@@ -175,11 +175,16 @@ class RequestJobs:
             StoreError: The commit failed.
         """
         calls, self._calls = self._calls, []
-        if calls:
-            try:
+        try:
+            if calls:
                 await self._resonate.store.aio._runner.together(Together(calls, nothing))
-            except ResonateError as error:
-                raise type(error)(f"no background job was enqueued: {error}", error.status) from error
+        except ResonateError as error:
+            raise type(error)(f"no background job was enqueued: {error}", error.status) from error
+        finally:
+            self.run_submitted()
+
+    def run_submitted(self) -> None:
+        """Have the store run what was submitted, if anything was. `BackgroundJobs` calls it when the endpoint has returned or raised."""
         if self._submitted:
             self._submitted = False
             self._resonate.tick_soon()
@@ -204,8 +209,11 @@ async def get_background_jobs(resonate: ResonateDep) -> AsyncIterator[RequestJob
         What the endpoint adds jobs to.
     """
     jobs = RequestJobs(resonate)
-    yield jobs
-    await jobs.enqueue()
+    try:
+        yield jobs
+        await jobs.enqueue()
+    finally:  # the endpoint may have committed before it raised
+        jobs.run_submitted()
 
 
 BackgroundJobs = Annotated[RequestJobs, Depends(get_background_jobs, scope="function")]

@@ -142,7 +142,9 @@ class Resonate:
         self._running: asyncio.Task[None] | None = None
         self._entered = False
         self._stopping = False
-        self._ticking: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # while the app runs
+        self._ticking: asyncio.Future[None] | None = None
+        self._tick_wanted = False
         self._schema = DEFAULT_SCHEMA
         self.worker = worker
         self.run_worker = run_worker
@@ -224,6 +226,7 @@ class Resonate:
             server.app = create_app(store, **server.options)
             life.callback(setattr, server, "app", None)
             await life.enter_async_context(server.app.lifespan())
+        self._loop = asyncio.get_running_loop()
         life.push_async_callback(self._end_tick)
         if self.worker is not None:
             self.worker.bind(store)
@@ -264,21 +267,47 @@ class Resonate:
     def tick_soon(self) -> None:
         """Have the store run submitted requests now, beside the event loop; otherwise the worker finds them at its next claim.
 
-        Call it after a transaction with a `resonate_core.submit` has been committed. A failure is logged.
+        Call it after a transaction with a `resonate_core.submit` has been committed, from any thread: a ``def`` endpoint runs in one.
+        It never raises, since the transaction cannot be undone: a failure is logged.
 
-        Raises:
-            RuntimeError: The app does not run, or the caller is outside its event loop.
+        Example:
+            >>> import asyncio
+            >>> resonate = Resonate(rc.Store())
+            >>> async def main():
+            ...     async with resonate.lifespan():
+            ...         await asyncio.to_thread(resonate.tick_soon)
+            >>> asyncio.run(main())
         """
-        if self._ticking is None or self._ticking.done():
-            self._ticking = asyncio.get_running_loop().create_task(self._tick(self.store))
-
-    async def _tick(self, store: Store) -> None:
+        loop = self._loop
         try:
-            await asyncio.to_thread(store.tick)
-        except ResonateError as error:
-            _log.warning("the store failed; the submitted requests run with its next transaction: %s", error)
+            if loop is None:
+                raise RuntimeError("the app does not run")
+            if _running_loop() is loop:
+                self._want_tick()
+            else:
+                loop.call_soon_threadsafe(self._want_tick)
+        except RuntimeError as error:  # so does a loop that is closed
+            _log.warning("the submitted requests run with the next transaction of the store: %s", error)
+
+    def _want_tick(self) -> None:
+        self._tick_wanted = True
+        if self._ticking is None or self._ticking.done():
+            self._ticking = asyncio.ensure_future(self._tick())
+
+    async def _tick(self) -> None:
+        """Run submitted requests, and again if others were committed meanwhile: a tick that has begun may not see them."""
+        while self._tick_wanted and self._store is not None:
+            self._tick_wanted = False
+            try:
+                await asyncio.to_thread(self._store.tick)
+            except ResonateError as error:
+                _log.warning("the store failed; the submitted requests run with its next transaction: %s", error)
+            except Exception:
+                _log.exception("the submitted requests run with the next transaction of the store")
 
     async def _end_tick(self) -> None:
+        await asyncio.sleep(0)  # what other threads have asked for begins
+        self._loop = None
         if self._ticking is not None:
             await asyncio.gather(self._ticking, return_exceptions=True)
             self._ticking = None
@@ -347,6 +376,14 @@ class Resonate:
         """
         found = await self.problems()
         return JSONResponse({"ready": not found, "problems": found}, 503 if found else 200)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop of this thread, if one runs in it."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def resonate_of(connection: HTTPConnection) -> Resonate:
