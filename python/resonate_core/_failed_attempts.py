@@ -111,8 +111,10 @@ def failed_attempts(store: Store) -> FailedAttempts:
         >>> failed_attempts(store) is failed_attempts(store)
         True
     """
-    store = getattr(store, "of_simulation", store)
-    place = store.path or store.url
+    simulated: Store | None = getattr(store, "of_simulation", None)
+    if simulated is not None:
+        return _of_stores.setdefault(simulated, FailedAttempts())
+    place = None if store in _of_stores else store.path or store.url
     if place is None:
         return _of_stores.setdefault(store, FailedAttempts())
     return _of_places.setdefault(str(place), FailedAttempts())

@@ -178,7 +178,9 @@ def test_why_tree_and_the_dashboard_show_the_failure_as_long_as_it_is_tried_agai
         assert [child.note(0) for child in tree.children] == [f"run by its caller; {told}"]
         assert calls_of(access_to(other), "order-1:1").note(0) == f"run by its caller; {told}"
         await connection.advance(timedelta(minutes=1))
-        assert "attempt 2 of charge failed" in rc.why(store, "order-1").sentence
+        found = rc.why(store, "order-1")
+        assert "attempt 2 of charge failed" in found.sentence
+        assert (found.now, found.following) == (60_000, "its next attempt begins, at 1970-01-01T00:02:00.000Z (in 1m)")
         connection.crash()
         assert "failed" not in rc.why(store, "order-1").sentence
         await resonate.stop()

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from .choices import ChoiceLimit, Choices
 from .regressions import Source
@@ -117,10 +118,24 @@ def is_simulated(scenario: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
+_logged_of: WeakKeyDictionary[Callable[..., Any], Any] = WeakKeyDictionary()
+
+
+def _logged(scenario: Callable[..., Any]) -> Any:
+    """Return which failed attempts of a scenario are logged: in all its runs in this process, each failure of a function once."""
+    function = _unwrapped(scenario)
+    function = getattr(function, "__func__", function)  # a method is a new object at each use
+    made = import_module("resonate_core.testing.simulation.logged").LoggedAttempts(each=False)
+    try:
+        return _logged_of.setdefault(function, made)
+    except TypeError:  # an object that has no hash, or to which there are no weak references
+        return made
+
+
 def run_of(scenario: Callable[..., Any]) -> Callable[[Choices], Any]:
     """Return the function that runs a scenario once: itself, or for ``async def scenario(world)`` the simulation of it."""
     if is_simulated(scenario):
-        return functools.partial(import_module("resonate_core.testing.simulation").run_scenario, scenario)
+        return functools.partial(import_module("resonate_core.testing.simulation").run_scenario, scenario, logged=_logged(scenario))
     return scenario
 
 

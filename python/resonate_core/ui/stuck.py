@@ -152,9 +152,8 @@ def explain(access: StoreAccess, id: str, listening: Callable[[str], bool | None
     elif last is not first:
         stuck = stuck or last.stuck
         advice += [(f"{text} ({last.id})", action) for text, action in last.advice]
-    return Why(
-        id, first.kind, first.state, _with_chain(access, first, chain), _overdue(access, next), tuple(chain), stuck, tuple(advice)
-    )
+    sentence, following = _with_chain(access, first, chain), _overdue(access, next)
+    return Why(id, first.kind, first.state, sentence, following, tuple(chain), stuck, tuple(advice), access.store.now)
 
 
 def _with_chain(access: StoreAccess, first: Verdict, chain: list[tuple[str, str]]) -> str:

@@ -190,14 +190,15 @@ def _count(attempt: Attempt, outcome: Outcome, status: int, counts: Counts) -> N
     elif outcome.kind == "snoozed":
         _log_attempt(logging.WARNING, attempt, "put back for %s: %s %s", length(outcome.delay), failure.code, failure.message)
     else:
-        shown = outcome.error if _log.isEnabledFor(logging.DEBUG) else None
-        _log_attempt(logging.WARNING, attempt, "failed: %s %s", failure.code, failure.message, error=shown)
+        _log_attempt(logging.WARNING, attempt, "failed: %s %s", failure.code, failure.message, raised=outcome)
 
 
-def _log_attempt(level: int, attempt: Attempt, text: str, *values: object, error: BaseException | None = None) -> None:
-    """Log a line about an attempt. Its job, type and number are in the text, and members of the log record."""
+def _log_attempt(level: int, attempt: Attempt, text: str, *values: object, raised: Outcome | None = None) -> None:
+    """Log a line about an attempt. Its job, type and number are in the text, and members of the log record; so is what it raised."""
     if not _log.isEnabledFor(level):
         return
     named = {"job": attempt.id, "type": attempt.job.type, "attempt": attempt.context.attempt}
+    more = {} if raised is None else {"failure": raised.error}
+    shown = raised.error if raised is not None and _log.isEnabledFor(logging.DEBUG) else None
     head = "job %s of type %s, attempt %d, "
-    _log.log(level, head + text, *named.values(), *values, exc_info=error, extra=named)
+    _log.log(level, head + text, *named.values(), *values, exc_info=shown, extra=named | more)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from ..._core import Promise
+from ..._failed_attempts import failed_attempts
 from ..._instants import NEVER
 from ...errors import Invalid, StoreBusy, Unreachable
+from ...worker.options import OPTIONS
 from ...worker.tasks import WorkerTask
 from .ground import is_settled
 from .population import Population
@@ -26,17 +29,22 @@ _YEAR = timedelta(days=365)
 class Calls(Population):
     """The calls of a scenario."""
 
-    async def call(self, id: str, what: Any, *args: Any, **kwargs: Any) -> None:
+    async def call(self, id: str, what: Any, /, *args: Any, timeout: Span | None = None, **kwargs: Any) -> None:
         """Start a durable call, as a client does: ask until the store has acknowledged it.
 
         Args:
             id: Of the job.
-            what: A task of a worker, its function, or its type; or a function of a program of the SDK, or its name.
+            what: A task of a worker, its function, or its type; or a function of a program of the SDK, or its name. A task may have
+                options: ``task.using(max_retries=0)``.
             args: As of the function.
+            timeout: The time after which a durable function times out, by default a year; or the time limit of each attempt of a job, by
+                default that of its task. A function that has a parameter of this name gets it by position.
             kwargs: As of the function.
 
         Raises:
-            Invalid: No worker and no program of this simulation has it.
+            Invalid: No worker and no program of this simulation has it; or `timeout` is given for a function that has a parameter
+                ``timeout``.
+            TypeError: The function cannot be called so.
 
         Example:
             >>> from resonate_core.testing import simulate
@@ -48,18 +56,25 @@ class Calls(Population):
             >>> async def scenario(world):
             ...     world.worker("a", make_worker)
             ...     world.faults(lose_reply=0.5)
-            ...     await world.call("sum", "add", 1, b=2)
+            ...     await world.call("sum", "add", 1, b=2, timeout="10 s")
             ...     return (await world.settled("sum", within="1 h")).value.json()
             >>> simulate(scenario).value
             3
         """
-        self._followed.setdefault(id, None)
+        length = None if timeout is None else span("timeout", timeout)
         task = what if isinstance(what, WorkerTask) else self._tasks.get(what)
+        function = task.function if task is not None else what
+        if length is not None and _has_parameter(function, "timeout"):
+            raise Invalid(
+                f"timeout must be left out for {function!r}, which has a parameter of this name, got {timeout!r}: pass the argument of the "
+                "function by position"
+            )
+        self._followed.setdefault(id, None)
         if task is None:
-            await self._call_program(id, what, args, kwargs)
+            await self._call_program(id, what, args, kwargs, _YEAR if length is None else timedelta(milliseconds=length))
             return
-        payload = task.payload(task.call.payload_of(*args, **kwargs))
-        options = task._merged({"id": id})
+        payload = task.payload(_payload_of(task, args, kwargs))
+        options = task._merged({"id": id} if length is None else {"id": id, "timeout": length})
         while True:
             try:
                 await self._network.call(
@@ -70,19 +85,23 @@ class Calls(Population):
             except (Unreachable, StoreBusy):
                 await asyncio.sleep(0.1)
 
-    async def _call_program(self, id: str, what: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    async def _call_program(self, id: str, what: Any, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: timedelta) -> None:
         """Dispatch a function of the SDK, as a client of it does."""
         for name, (group, register) in self._programs.items():
             context = self._context  # without faults: a client of the SDK does not ask again
             client = self._clients.get(name)
             if client is None:
                 client = self._clients[name] = context.copy().run(self._sdk_client, register)
+            dispatch = client.options(target=group, timeout=timeout).rpc
             try:
-                context.copy().run(client.options(target=group, timeout=_YEAR).rpc, id, what, *args, **kwargs)
+                if callable(what):
+                    args, kwargs = _bound(what, args, kwargs)
+                handle = context.copy().run(dispatch, id, what, *args, **kwargs)
             except Exception as error:
                 if type(error).__name__ != "FunctionNotFoundError":
                     raise
                 continue
+            await handle.id()  # raises what keeps the promise from being created
             while self._follow(id) is None:
                 await self._change_after(self._changes, 1.0)
             return
@@ -142,10 +161,39 @@ class Calls(Population):
     def _state(self, id: str, promise: Promise | None) -> str:
         if promise is None:
             return "it does not exist"
+        failed = [f"; {one.told(self.now, one.error)}" for one in failed_attempts(self.store).of_all() if id in (one.id, one.task)]
         for read in (self.store.jobs.get, self.store.tasks.get):
             with contextlib.suppress(Exception):
-                return repr(read(id))
-        return repr(promise)
+                return f"{read(id)!r}{''.join(failed)}"
+        return f"{promise!r}{''.join(failed)}"
+
+
+def _has_parameter(function: Any, name: str) -> bool:
+    try:
+        return name in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a name, or a C function without a signature
+        return False
+
+
+def _payload_of(task: WorkerTask[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return task.call.payload_of(*args, **kwargs)
+    except TypeError as error:
+        hint = "; the options of its job are those of a task: what=task.using(...)" if OPTIONS & kwargs.keys() else ""
+        raise TypeError(f"{task.type}: {error}{hint}") from error
+
+
+def _bound(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a durable function, as many as possible by position: a client of the SDK has keywords of its own.
+
+    Raises:
+        TypeError: It cannot be called so. Without this, each of its attempts would fail.
+    """
+    try:
+        bound = inspect.signature(function).bind(None, *args, **kwargs)  # the context is its first argument
+    except TypeError as error:
+        raise TypeError(f"{function.__name__}: {error}") from error
+    return bound.args[1:], bound.kwargs
 
 
 def _promise_of(job: dict[str, Any], before: Promise | None) -> Promise:

@@ -12,7 +12,6 @@ import datetime
 import functools
 import gc
 import importlib
-import logging
 import os
 import random
 import socket
@@ -25,6 +24,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .errors import NotSimulated
+from .logged import LoggedAttempts, quiet
 
 if TYPE_CHECKING:
     from ..choices import Choices
@@ -62,6 +62,11 @@ class Guards:
         self._chance = random.Random(choices.integer(0, (1 << 32) - 1, "entropy"))
         self._state = random.getstate()
         random.seed(self._chance.getrandbits(64))
+
+    @property
+    def world(self) -> System | None:
+        """The simulation, once it is made."""
+        return self._world
 
     def of_world(self, world: System) -> None:
         """Show the time of a simulation from now on."""
@@ -195,45 +200,18 @@ class Guards:
         random.setstate(self._state)
 
 
-class _Quiet(logging.Handler):
-    """Keeps the log of the package out of the output of a simulation: the story tells its faults. Other threads log as before."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._thread = threading.get_ident()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.thread != self._thread:
-            logging.getLogger().handle(record)
-
-
-#: Whose log is kept out: of this package, and of the SDK.
-_LOGGERS = ("resonate_core", "resonate")
-
-
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    handler = _Quiet()
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    before = [logger.propagate for logger in loggers]
-    for logger in loggers:
-        logger.addHandler(handler)
-        logger.propagate = False
-    try:
-        yield
-    finally:
-        for logger, propagated in zip(loggers, before, strict=True):
-            logger.propagate = propagated
-            logger.removeHandler(handler)
+def guarded(choices: Choices, logged: LoggedAttempts) -> Iterator[Guards]:
+    """Replace or refuse what is not deterministic, as long as the block runs.
 
-
-@contextlib.contextmanager
-def guarded(choices: Choices) -> Iterator[Guards]:
-    """Replace or refuse what is not deterministic, as long as the block runs."""
+    Args:
+        choices: Those of the run.
+        logged: Which failed attempts of the run are logged.
+    """
     guards = Guards(choices)
     try:
         guards.install()
-        with _quiet():
+        with quiet(logged, lambda: guards.world):
             yield guards
     finally:
         guards.remove()

@@ -14,7 +14,7 @@ from ..._calls.call import Call, Together, answers_together, envelope
 from ..._calls.faces import AsyncRunner, Runner, sent
 from ..._calls.outcome import Seconds, still_pending, timeout_seconds, value_of
 from ..._calls.sync_faces import Jobs, Promises, Queues, Schedules, Tasks
-from ..._core import Jobs as CoreJobs, Promise, Promises as CorePromises
+from ..._core import Jobs as CoreJobs, ManualClock, Promise, Promises as CorePromises, Store
 from ...aio import AsyncStoreJobs, AsyncStorePromises
 from ...errors import StoreBusy, Unreachable
 from .worker_client import WorkerClient
@@ -189,6 +189,11 @@ class ProcessStore:
 
     def __repr__(self) -> str:
         return f"<ProcessStore of {self._life.name!r}>"
+
+    @property
+    def of_simulation(self) -> Store[ManualClock]:
+        """The store of the simulation, which this one is a view of."""
+        return self._world.store
 
     @property
     def aio(self) -> AsyncProcessStore:

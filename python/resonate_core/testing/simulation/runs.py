@@ -8,6 +8,7 @@ from typing import Any
 from ..choices import Choices
 from .errors import NotDeterministic
 from .guards import guarded
+from .logged import LoggedAttempts
 from .outcome import Run
 from .world import World
 
@@ -16,13 +17,14 @@ __all__ = ["Run", "check_determinism", "run_scenario", "simulate"]
 Scenario = Callable[[World], Coroutine[Any, Any, Any]]
 
 
-def run_scenario(scenario: Scenario, choices: Choices, *, most_steps: int = 1_000_000) -> Run:
+def run_scenario(scenario: Scenario, choices: Choices, *, most_steps: int = 1_000_000, logged: LoggedAttempts | None = None) -> Run:
     """Run a scenario once, on a new world, to its end.
 
     Args:
         scenario: ``async def scenario(world)``.
         choices: Draws what may be one way or another.
         most_steps: The largest number of steps.
+        logged: Which failed attempts of its functions are logged; by default each.
 
     Returns:
         What it did.
@@ -31,7 +33,7 @@ def run_scenario(scenario: Scenario, choices: Choices, *, most_steps: int = 1_00
         BaseException: What the scenario or a process raised, or the property or invariant that does not hold. The run is its
             attribute ``__resonate_run__``.
     """
-    with guarded(choices) as guards:
+    with guarded(choices, logged or LoggedAttempts(each=True)) as guards:
         world = World(choices, most_steps=most_steps)
         guards.of_world(world)
         world._guards = guards
@@ -59,6 +61,9 @@ def _attach(error: BaseException, run: Run) -> None:
 
 def simulate(scenario: Scenario, *, seed: int = 0, twice: bool = False, most_steps: int = 1_000_000) -> Run:
     """Run a scenario once, with the choices of a seed.
+
+    Each failed attempt of a function is logged as a warning, with its traceback and the next attempt. A search (`explore`) logs each
+    failure of a function once in each of its processes.
 
     Args:
         scenario: ``async def scenario(world)``; see `World`.
@@ -112,7 +117,8 @@ def check_determinism(scenario: Scenario, *, seed: int = 0, most_steps: int = 1_
     Raises:
         NotDeterministic: The traces differ; the message has the first difference.
     """
-    first, second = (_trace_of(scenario, seed, most_steps) for _ in range(2))
+    logged = LoggedAttempts(each=False)
+    first, second = (_trace_of(scenario, seed, most_steps, logged) for _ in range(2))
     for number, (one, other) in enumerate(zip(first, second, strict=False), 1):
         if one != other:
             raise NotDeterministic(
@@ -125,10 +131,10 @@ def check_determinism(scenario: Scenario, *, seed: int = 0, most_steps: int = 1_
     return first
 
 
-def _trace_of(scenario: Scenario, seed: int, most_steps: int) -> list[str]:
+def _trace_of(scenario: Scenario, seed: int, most_steps: int, logged: LoggedAttempts) -> list[str]:
     choices = Choices.from_seed(seed)
     try:
-        return run_scenario(scenario, choices, most_steps=most_steps).trace
+        return run_scenario(scenario, choices, most_steps=most_steps, logged=logged).trace
     except Exception as error:
         run: Run = getattr(error, "__resonate_run__")  # noqa: B009
         return [*run.trace, f"{type(error).__name__}: {error}"]
