@@ -48,7 +48,7 @@ class LoggedAttempts:
 
         Args:
             named: The function.
-            error: What it raised.
+            error: Its exception.
         """
         if self._each:
             return True
