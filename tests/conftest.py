@@ -17,6 +17,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import postgres_server
+import tiers
 from backends import BACK_ENDS, PGBOUNCER, POSTGRES, SUBJECT, BackEnd, ManualClock, Refused, require, schemas_of_postgres
 from homes import HOMES, Home
 from property.session_summary import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
@@ -168,9 +169,18 @@ NOT_OF_THE_MODEL = {
 }
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leaves out the modules of tiers that this run does not have, without importing them."""
+    return True if tiers.ignored(collection_path) else None
+
+
+@pytest.hookimpl(trylast=True)  # after the markers of tests/conformance/conftest.py
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects tests of what the reference model does not implement, when the model is tested."""
+    """Deselects tests of other tiers and, when the reference model is tested, of what it does not implement."""
+    kept, out = tiers.split(items)
     if SUBJECT == "reference":
-        out = [i for i in items if any(word in i.nodeid for word in NOT_OF_THE_MODEL)]
+        out += [i for i in kept if any(word in i.nodeid for word in NOT_OF_THE_MODEL)]
+    if out:
         config.hook.pytest_deselected(items=out)
-        items[:] = [i for i in items if i not in set(out)]
+        left = set(out)
+        items[:] = [i for i in items if i not in left]

@@ -58,9 +58,31 @@ main_version() {
   return 1
 }
 
-# venv_for <major.minor>: where its environment is; the newest has .venv.
+# The file in an environment that says: made by scripts/setup, with this Python.
+made_by_setup=made-by-scripts-setup
+
+# is_free <environment>: scripts/setup may make it, or has made it and nobody has installed the package there in another way since.
+is_free() {
+  [ ! -e "$1" ] || { [ -f "$1/$made_by_setup" ] && { [ ! -f "$1/module.stamp" ] || has_editable_package "$1"; }; }
+}
+
+has_editable_package() {
+  local file
+  for file in "$1"/lib/python*/site-packages/_*editable*resonate_core*.py; do
+    [ ! -f "$file" ] || return 0
+  done
+  return 1
+}
+
+# venv_for <major.minor>: where its environment is. The newest has .venv, or .venv-dev if .venv is the user's own.
 venv_for() {
-  if [ "$1" = "$(main_version)" ]; then printf '%s\n' "$root/.venv"; else printf '%s\n' "$root/.venv-$1"; fi
+  if [ "$1" != "$(main_version)" ]; then
+    printf '%s\n' "$root/.venv-$1"
+  elif is_free "$root/.venv"; then
+    printf '%s\n' "$root/.venv"
+  else
+    printf '%s\n' "$root/.venv-dev"
+  fi
 }
 
 # Says which of the two ends of the supported range are not tested here.

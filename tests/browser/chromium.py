@@ -30,7 +30,7 @@ _driver: Any = None
 def missing() -> str | None:
     """Returns why no browser can be started here, or None."""
     if not os.path.exists(EXECUTABLE):
-        return f"there is no {EXECUTABLE}; scripts/setup --clients installs it"
+        return f"there is no {EXECUTABLE}; scripts/setup --all installs it"
     try:
         import playwright.sync_api  # noqa: F401
     except ImportError:

@@ -1,8 +1,10 @@
-"""Runs the conformance tests over HTTP too: almost all of them through the app, some of them also through a real server.
+"""Runs the conformance tests on every end: each storage, the app over HTTP, some of them also a real server.
 
-On PostgreSQL behind a pooler CI runs some of them, and `scripts/test --full` all. Two kinds run by `scripts/test --full` alone: those
-about the shape of requests in durable stores, and on PostgreSQL the cells of tables that are refused. A refusal is decided from the
-same rows as what is done, and the rest of the table reads and writes them.
+The tier decides which ends (tests/tiers.py). A cell of a table judges the machine, so the fast tier runs it in memory; the modules of
+STORING, which write and search every table, judge a storage and run on SQLite too; those of OVER_A_SOCKET judge a server and run over a
+socket too. CI adds all storages and the app, and runs STORING on PostgreSQL behind a pooler. `scripts/test --full` runs all tests on all
+ends. Two kinds run there alone: those about the shape of requests in durable stores, and on PostgreSQL the cells of tables that are
+refused. A refusal is decided from the same rows as what is done, and the rest of the table reads and writes them.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import tiers
 from backends import BACK_ENDS, PGBOUNCER, POSTGRES, SUBJECT, BackEnd, require
 
 OVER_A_SOCKET = ("test_s3_shape", "test_s8_fine_print", "test_debug_operations", "test_versions_of_both_dialects")
@@ -22,7 +25,7 @@ NOT_OVER_HTTP = ("test_s6_invariants", "test_s6_steps")
 OF_SHAPE = ("test_s3_shape", "test_job_shape", "test_s2_dialects", "test_s2_1_rule_sets")
 """These modules are about what is judged before a storage is asked."""
 
-BEHIND_A_POOLER = (
+STORING = (
     *(
         "test_s3_promises",
         "test_s3_searches",
@@ -33,7 +36,7 @@ BEHIND_A_POOLER = (
     ),
     *("test_job_groups", "test_job_queues", "test_job_storage", "test_job_work"),
 )
-"""The modules that CI also runs on PostgreSQL behind a pooler: together they write and search every table."""
+"""The ten modules that together write and search every table: the fast tier runs them on SQLite, and CI behind a pooler."""
 
 
 def _behind_http(name: str) -> BackEnd:
@@ -44,20 +47,35 @@ def _behind_http(name: str) -> BackEnd:
     return BackEnd(name, OVER_HTTP[name])
 
 
+def _tier(end: BackEnd, module: str) -> str:
+    """The tier in which the tests of a module run on an end."""
+    name = end.name
+    if name in ("memory", "reference", "socket"):
+        return tiers.FAST
+    if name == "pgbouncer":
+        return tiers.ALL if module in STORING else tiers.FULL
+    if name == "sqlite" and module in STORING:
+        return tiers.FAST
+    return tiers.FULL if module in OF_SHAPE and name != "http" else tiers.ALL
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs each test with every storage, and over HTTP."""
+    """Runs each test with every storage, and over HTTP, as far as the tier of the run has them."""
     if "back_end" not in metafunc.fixturenames:
         return
     chosen = list(BACK_ENDS)
     module = metafunc.module.__name__.rpartition(".")[2]
-    if SUBJECT == "store" and module not in NOT_OVER_HTTP:
-        chosen.append(_behind_http("http"))
-        if module in OVER_A_SOCKET:
-            chosen.append(_behind_http("socket"))
-    full = [end for end in BACK_ENDS[1:] if module in OF_SHAPE]
-    ends = [pytest.param(end, id=end.name, marks=[pytest.mark.full] if end in full else []) for end in chosen]
     if SUBJECT == "store":
-        ends.append(pytest.param(PGBOUNCER, id=PGBOUNCER.name, marks=[] if module in BEHIND_A_POOLER else pytest.mark.full))
+        if module not in NOT_OVER_HTTP:
+            chosen.append(_behind_http("http"))
+            if module in OVER_A_SOCKET:
+                chosen.append(_behind_http("socket"))
+        chosen.append(PGBOUNCER)
+    ends = []
+    for end in chosen:
+        tier = _tier(end, module)
+        if tiers.runs(tier):
+            ends.append(pytest.param(end, id=end.name, marks=[] if tier == tiers.FAST else getattr(pytest.mark, tier)))
     metafunc.parametrize("back_end", ends, indirect=True)
 
 

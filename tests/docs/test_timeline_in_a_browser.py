@@ -154,7 +154,7 @@ def require() -> None:
     """Skips the test if there is no browser; fails it if everything is required."""
     if not CHROMIUM.exists() or find_spec("axe_playwright_python") is None:
         refuse = pytest.fail if os.environ.get("RESONATE_REQUIRE_BACK_ENDS") else pytest.skip
-        refuse(f"there is no {CHROMIUM}, or no axe-playwright-python: scripts/setup --clients installs both")
+        refuse(f"there is no {CHROMIUM}, or no axe-playwright-python: scripts/setup --all installs both")
 
 
 def shown(folder: Path, data: Any, script: str, *modules: str, dark: bool = False, size: str = "1000,800") -> dict[str, Any]:

@@ -4,10 +4,11 @@
     scripts/mutants --list             checks that each mutant has its place in the sources; builds nothing
     scripts/mutants --only job lease   only mutants whose area or name contains one of the words
     scripts/mutants --of TREE          uses another checkout; mutants without a place in it are left out
+    scripts/mutants --tier fast        runs the tests of this tier alone (tests/tiers.py); the default is `all`
     scripts/mutants --table FILE       also writes the table of results to this file, in Markdown
 
 All mutants of C++ are compiled into one module; the environment variable RESONATE_MUTANT selects one. Each mutant of Python is
-a copy of the package; if no others are chosen, nothing is compiled. The tests are those that `scripts/test` runs in CI, the quickest first.
+a copy of the package; if no others are chosen, nothing is compiled. The tests are those that `scripts/test --all` runs in CI, the quickest first.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="only say whether each mutant has its place in the sources")
     parser.add_argument("--only", nargs="+", metavar="WORD", help="those whose area or name has one of the words")
     parser.add_argument("--of", type=Path, default=ROOT, metavar="TREE", help="judge the tests of another checkout")
+    parser.add_argument(
+        "--tier", choices=("fast", "all", "full"), default="all", help="the tests of this tier (default: %(default)s)"
+    )
     parser.add_argument("--table", type=Path, metavar="FILE", help="write the table there")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="how many mutants are tested at once")
     parser.add_argument("--no-build", action="store_true", help="use the module that the last run built")
@@ -104,6 +108,7 @@ def sound(tree: Path, work: Path, chosen: list[tuple[Mutant, Place]], jobs: int)
 
 def main() -> int:
     chosen_by = arguments()
+    os.environ["RESONATE_TEST_TIER"] = chosen_by.tier  # for the runs of pytest
     tree = chosen_by.of.resolve()
     found, problems = find(tree)
     for problem in problems:
@@ -133,10 +138,11 @@ def main() -> int:
         rows[mutant] = (row, verdict.caught_by is not None)
     rows = {mutant: rows[mutant] for mutant, _ in chosen}
     alive = sum(not caught for _, caught in rows.values())
-    print(f"{len(rows) - alive} of {len(rows)} mutants are caught")
+    caught = f"{len(rows) - alive} of {len(rows)} mutants are caught by the tests of the tier {chosen_by.tier}"
+    print(caught)
     if chosen_by.table:
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=tree, capture_output=True, text=True, check=False)
-        head = f"{len(rows) - alive} of {len(rows)} mutants are caught ({commit.stdout.strip() or tree.name}).\n\n"
+        head = f"{caught} ({commit.stdout.strip() or tree.name}).\n\n"
         lines = ["| mutant | area | caught by | seconds |", "|---|---|---|---|", *(row for row, _ in rows.values())]
         lines += [f"\nNo place in these sources: {problem.split(': its text', 1)[0]}" for problem in problems]
         chosen_by.table.write_text(head + "\n".join(lines) + "\n")

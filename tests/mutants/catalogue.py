@@ -15,7 +15,7 @@ MUTANTS: list[Mutant] = [
 MEMORY = "tests/conformance memory"
 MACHINES = ["tests/property/test_state_machine", "tests/property/test_job_machine"]
 
-# The tests in their order, as "prefix of the test id, then a part of the id". `scripts/test` runs all of these tests, and more.
+# The tests in their order, as "prefix of the test id, then a part of the id". `scripts/test --all` runs all of these tests, and more.
 FORKED = ["tests/conformance", "tests/property", "tests/unit", "tests/fuzz", "tests/integration/storage"]
 """The tests that are collected for mutants of C++."""
 FIRST: dict[str, list[str]] = {

@@ -1,7 +1,7 @@
 """Random requests to the engine and to the reference model, compared after each (PROTOCOL 1 to 8).
 
-RESONATE_PROPERTY_PROFILE=ci|full|dev|long   number of examples (default ci; `scripts/test --full` uses full); scripts/mutants uses
-                                             `mutants`: like ci, no shrinking
+RESONATE_PROPERTY_PROFILE=ci|full|dev|long   number of examples (default ci; `scripts/test` uses fast, `scripts/test --full` full);
+                                             scripts/mutants uses `mutants`: like ci, no shrinking
 RESONATE_PROPERTY_SECONDS=600                the duration of the profile `long`, in seconds
 RESONATE_PROPERTY_SEED=123                   the seed of an earlier run
 """

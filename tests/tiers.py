@@ -1,0 +1,130 @@
+"""The tier of each test: which command runs it.
+
+    fast    scripts/test, and every other tier
+    all     scripts/test --all, which CI runs
+    full    scripts/test --full
+    check   scripts/check: wording, layout, types
+
+RESONATE_TEST_TIER names the tier of a run. Without it, as when a developer names tests, the tests of all tiers run.
+
+A module has its tier from MODULES; a test may also have one by a marker of that name (`@pytest.mark.all`, `@pytest.mark.full`). Tests on
+PostgreSQL are of the tier `all` at least: they are recognized by the storage that they ask for. The tier `fast` imports no module of
+the other tiers, so it needs only the requirements of the extra `tests`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FAST, ALL, FULL, CHECK = "fast", "all", "full", "check"
+
+TIERS = (FAST, ALL, FULL)
+"""Those of scripts/test: each runs its tests and those of the tiers before it."""
+
+MODULES: dict[str, str] = {
+    # They read the sources and the pages, and run no product.
+    "docs/test_contract.py": CHECK,
+    "docs/test_fields_in_pages.py": CHECK,
+    "docs/test_server_pages.py": CHECK,
+    "packaging/test_codebase.py": CHECK,
+    "packaging/test_deploy.py": CHECK,
+    "packaging/test_types.py": CHECK,
+    "packaging/test_types_of_pages.py": CHECK,
+    "unit/test_docstrings.py": CHECK,
+    # A browser, pictures, notebooks, the built pages.
+    "browser": ALL,
+    "docs": ALL,
+    "docs/test_consoles.py": FAST,
+    "docs/test_examples.py": FAST,
+    "docs/test_timeline_data.py": FAST,
+    "docs/test_timeline_jobs.py": FAST,
+    # Clients of npm, programs of every published client.
+    "integration/clients": ALL,
+    # PostgreSQL.
+    "integration/storage/test_copy_command.py": ALL,
+    "integration/storage/test_notices.py": ALL,
+    "integration/storage/test_open_transaction.py": ALL,
+    "integration/storage/test_pgbouncer.py": ALL,
+    "integration/storage/test_postgres_commands.py": ALL,
+    "integration/storage/test_postgres_faults.py": ALL,
+    "integration/storage/test_postgres_role.py": ALL,
+    "integration/storage/test_round_trips.py": ALL,
+    "integration/storage/test_shared_semantics.py": ALL,
+    "integration/storage/test_shared_time.py": ALL,
+    "integration/storage/test_submit.py": ALL,
+    "integration/storage/test_three_servers.py": ALL,
+    "packaging/test_postgres_server.py": ALL,
+    "regressions/test_a_pooler_tears_a_pipeline.py": ALL,
+    "server/test_postgres_outages.py": ALL,
+    "server/test_postgres_servers.py": ALL,
+    # They build the package.
+    "packaging/test_cached_compiler.py": ALL,
+    "packaging/test_fetched_dependencies.py": ALL,
+    "packaging/test_manylinux.py": ALL,
+    "packaging/test_release.py": ALL,
+    "packaging/test_wheel.py": ALL,
+}
+"""Tests that are not of the tier `fast`, by module or folder below tests/; the longest name that fits decides."""
+
+OF_STORAGES = frozenset({"postgres", "pgbouncer"})
+"""The parameters and fixtures of tests that need PostgreSQL."""
+
+_ROOT = Path(__file__).parent
+
+
+def wanted() -> str | None:
+    """The tier of this run, or None if the tests of all tiers run."""
+    tier = os.environ.get("RESONATE_TEST_TIER")
+    if tier is not None and tier not in (*TIERS, CHECK):
+        raise pytest.UsageError(f"RESONATE_TEST_TIER must be one of {', '.join((*TIERS, CHECK))}, got {tier!r}")
+    return tier
+
+
+def of_path(path: Path) -> str:
+    """The tier of a module, or of a folder as a whole."""
+    try:
+        name = path.relative_to(_ROOT).as_posix()
+    except ValueError:
+        return FAST  # an example or a page outside of tests/
+    fitting = [known for known in MODULES if name == known or name.startswith(f"{known}/")]
+    return MODULES[max(fitting, key=len)] if fitting else FAST
+
+
+def runs(tier: str) -> bool:
+    """Whether this run has the tests of a tier."""
+    run = wanted()
+    if run is None or CHECK in (run, tier):
+        return run in (None, tier)
+    return TIERS.index(tier) <= TIERS.index(run)
+
+
+def ignored(path: Path) -> bool:
+    """Whether a module is left out without an import."""
+    return path.suffix == ".py" and path.name.startswith("test_") and not runs(of_path(path))
+
+
+def of_item(item: Any) -> str:
+    """The tier of a test: that of its module, of its markers or of the storage that it asks for, whichever runs last."""
+    tier = of_path(item.path)
+    if tier == CHECK:
+        return tier
+    asked = [tier, *(mark for mark in (ALL, FULL) if item.get_closest_marker(mark))]
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    names = {getattr(value, "name", value) for value in given if isinstance(getattr(value, "name", value), str)}
+    if OF_STORAGES & names or "postgres_url" in getattr(item, "fixturenames", ()):
+        asked.append(ALL)
+    return max(asked, key=TIERS.index)
+
+
+def split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """The tests that this run has, and those that it leaves out."""
+    kept: list[Any] = []
+    left: list[Any] = []
+    for item in items:
+        (kept if runs(of_item(item)) else left).append(item)
+    return kept, left
