@@ -172,20 +172,34 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_once(tmp_path_factory, "clone", make)
 
 
-def environment_of(folder: Path, wheel: Path, extras: str) -> dict[str, str]:
-    """The variables of a shell in which a new environment is active, with these extras of the wheel, or without the package."""
+def new_environment(folder: Path, wheel: Path, *wanted: str) -> Path:
+    """Makes a virtual environment: without packages, or with the wheel, its extras ("" for none) and other packages."""
     run(interpreter(VERSION), "-m", "venv", folder, where=folder.parent)
-    if extras:
-        run(folder / "bin" / "python", "-m", "pip", "install", "-q", f"{wheel}[{extras}]", where=folder.parent)
+    if wanted:
+        whole = f"{wheel}[{wanted[0]}]" if wanted[0] else str(wheel)
+        run(folder / "bin" / "python", "-m", "pip", "install", "-q", whole, *wanted[1:], where=folder.parent)
+    return folder
+
+
+def shared_environment(factory: pytest.TempPathFactory, wheel: Path, *wanted: str) -> Path:
+    """The same, made once for all tests that install nothing in it."""
+    name = re.sub(r"\W+", "-", f"for {' '.join(wanted)}")
+    return made_once(factory, name, lambda folder: new_environment(folder / "environment", wheel, *wanted)) / "environment"
+
+
+def active(environment: Path, home: Path) -> dict[str, str]:
+    """The variables of a shell in which a virtual environment is active; what a program keeps of its user is in `home`."""
     mine = re.compile(r"^(RESONATE|PYTEST|PYTHON|DJANGO|COV|VIRTUAL_ENV|LD_LIBRARY)")
     kept = {name: value for name, value in os.environ.items() if not mine.match(name)}
-    (folder.parent / "home").mkdir()
     return kept | {
-        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "PATH": f"{environment / 'bin'}:{os.environ['PATH']}",
         "BROWSER": "true",
         "COLUMNS": "80",
+        "IPYTHONDIR": str(home),
+        "JUPYTER_RUNTIME_DIR": str(home),
         "NO_PROXY": "127.0.0.1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PYTHONUNBUFFERED": "1",  # as on a terminal
         "TZ": "UTC",
     }
 
@@ -207,7 +221,8 @@ def as_run(command: Command, wheel: Path, clone: Path) -> str:
 def test_the_commands_of_a_page(page: Path, wheel: Path, clone: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     place = PLACES.get(name_of(page), Place())
     text = page.read_text(encoding="utf-8")
-    environment = environment_of(tmp_path / "environment", wheel, place.extras)
+    wanted = [place.extras] if place.extras else []
+    environment = active(new_environment(tmp_path / "environment", wheel, *wanted), tmp_path)
     shown_database = "postgresql://db.internal/app?schema=resonate"
     database = shown_database
     if "DATABASE_URL" in text and page.name == "postgresql.md":
@@ -258,14 +273,7 @@ sys.exit(failed or not tried)
 def test_the_sessions_of_a_page_need_what_it_names(
     page: Path, wheel: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> None:
-    extras, *packages = SESSIONS_NEED.get(name_of(page), ("",))
-
-    def make(folder: Path) -> None:
-        run(interpreter(VERSION), "-m", "venv", folder, where=folder)
-        whole = f"{wheel}[{extras}]" if extras else str(wheel)
-        run(folder / "bin" / "python", "-m", "pip", "install", "-q", whole, *packages, where=folder)
-
-    python = made_once(tmp_path_factory, re.sub(r"\W+", "-", f"for-{extras}-{'-'.join(packages)}"), make) / "bin" / "python"
+    python = shared_environment(tmp_path_factory, wheel, *SESSIONS_NEED.get(name_of(page), ("",))) / "bin" / "python"
     environment = dict(os.environ)
     if page.name == "postgresql.md":
         url = request.getfixturevalue("postgres_url")
@@ -285,11 +293,13 @@ EXTRAS = re.compile(r"`pip install '\.\[([\w,]+)\]'`")
 @pytest.mark.full
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_with_the_extras_that_it_names(notebook: Path, wheel: Path, tmp_path: Path) -> None:
+def test_a_notebook_runs_with_the_extras_that_it_names(
+    notebook: Path, wheel: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     named = EXTRAS.search("".join(cells[0]["source"]))
     assert named, "the first cell says what the notebook needs: `pip install '.[notebook]'`"
-    environment = environment_of(tmp_path / "environment", wheel, named[1])
+    environment = active(shared_environment(tmp_path_factory, wheel, named[1]), tmp_path)
     copy = shutil.copy(notebook, tmp_path)
-    (done,) = run_all([f"jupyter execute '{copy}'"], tmp_path, environment | {"HOME": str(tmp_path / "home")}, timeout=1500)
+    (done,) = run_all([f"jupyter execute '{copy}'"], tmp_path, environment, timeout=1500)
     assert done.status == 0, done.printed
