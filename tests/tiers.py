@@ -28,7 +28,9 @@ TIERS = (FAST, ALL, FULL)
 
 MODULES: dict[str, str] = {
     # They read the sources and the pages, and run no product.
+    "docs/test_blocks_of_pages.py": CHECK,
     "docs/test_contract.py": CHECK,
+    "docs/test_decisions.py": CHECK,
     "docs/test_fields_in_pages.py": CHECK,
     "docs/test_server_pages.py": CHECK,
     "packaging/test_codebase.py": CHECK,
