@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from .._core import Envelope, RequestLimits
 from ..errors import ResonateError, StoreBusy, StoreError
-from . import jobs, lookups, messages, overview, queues, schedules, story, travel, workers, workflows
+from . import jobs, lookups, messages, overview, queues, schedules, story, stuck_list, travel, workers, workflows
 from .access import Refused, StoreAccess
 from .doing import do, parsed
 from .events import Ticker
@@ -65,6 +65,7 @@ VIEWS: dict[str, View] = {
     "workers": workers.workers,
     "messages": messages.messages,
     "why": lookups.why,
+    "stuck": stuck_list.stuck,
     "find": lookups.find,
 }
 #: Views of the dashboard itself.

@@ -12,15 +12,24 @@ from .sizes import is_large
 if TYPE_CHECKING:
     from .._core import JobState
 
-__all__ = ["awaited_elsewhere", "batch_ready_at", "holders", "jobs_in", "queue_row", "waiting_in"]
+__all__ = ["awaited_by_each", "awaited_elsewhere", "batch_ready_at", "holders", "jobs_in", "queue_row", "waiting_in"]
 
 
 def awaited_elsewhere(access: StoreAccess, id: str) -> list[str]:
     """Return the visible pending promises outside of its workflow that a task awaits; none in a store that is too large to be searched."""
-    if is_large(access.store):
-        return []
-    found = [row["id"] for row in access.store.snapshot()["promises"] if row["state"] == "pending" and id in row["callbacks"]]
-    return [other for other in found if access.principal.sees(other)]
+    return awaited_by_each(access, [id])[id]
+
+
+def awaited_by_each(access: StoreAccess, ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return what `awaited_elsewhere` returns, for several tasks by one reading of the store."""
+    found: dict[str, list[str]] = {id: [] for id in ids}
+    if not found or is_large(access.store):
+        return found
+    for row in access.store.snapshot()["promises"]:
+        if row["state"] == "pending" and access.principal.sees(row["id"]):
+            for id in found.keys() & set(row["callbacks"]):
+                found[id].append(row["id"])
+    return found
 
 
 def holders(access: StoreAccess, queue: str) -> list[dict[str, Any]]:

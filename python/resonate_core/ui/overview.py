@@ -10,7 +10,7 @@ from .._core import ManualClock, Watch, __version__
 from .access import StoreAccess
 from .parameters import Parameters, listed
 from .queues import queue_item
-from .series import days_of, series_of
+from .series import days_of, means_of, series_of
 from .site import Site
 
 __all__ = ["due_view", "overview", "session"]
@@ -82,6 +82,7 @@ def overview(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
         "queues": queues[:_MOST_QUEUES],
         "queueCount": len(queues),
         "series": {"minute": minutes_of(access, site), "hour": series_of(access, None, hours), "day": days_of(stats, now)},
+        "means": means_of(access),
         "latency": _latency(site) if not access.principal.prefix else {"waitMs": None, "runMs": None},
         "due": _due(access, _MOST_DUE),
         "nextDue": store.next_due(),

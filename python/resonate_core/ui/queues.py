@@ -11,6 +11,7 @@ from .._states import JOB_STATES, UNFINISHED
 from .access import Refused, StoreAccess
 from .facts import jobs_in, queue_row
 from .parameters import Parameters, listed
+from .policies import defaults_in_words
 from .series import series_of
 from .site import Site
 from .stuck_jobs import next_token
@@ -38,6 +39,7 @@ def queue_item(access: StoreAccess, known: Mapping[str, Any], stats: Mapping[str
         "groups": known.get("groups"),
         "lifecycle": known.get("lifecycle"),
         "defaults": known.get("defaults"),
+        "defaultsInWords": defaults_in_words(known.get("defaults") or {}),
         "counts": counts,
         "oldestPendingAt": stats.get("oldestPendingAt"),
         "latencyMs": stats.get("latency") if counts["pending"] else None,

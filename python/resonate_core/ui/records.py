@@ -9,7 +9,9 @@ from .._instants import NEVER
 from .._lineage import function_of
 from .._states import ended_at, next_at
 from .payloads import BRIEF, SHOWN, shown
+from .policies import policy_in_words
 from .redaction import REDACTED, Redaction
+from .traces import stretches
 
 if TYPE_CHECKING:
     from .access import StoreAccess
@@ -53,6 +55,8 @@ def job(access: StoreAccess, given: Mapping[str, Any], *, brief: bool = False, m
             ]
         if "report" in given:
             made["report"] = _report(given["report"], redaction, hidden)
+        if "retryPolicy" in given:
+            made["retries"] = policy_in_words(given["retryPolicy"])
     made["nextAt"], made["endedAt"] = next_at(given), ended_at(given)
     return made
 
@@ -64,6 +68,8 @@ def _error(error: Mapping[str, Any], redaction: Redaction, hidden: bool, brief: 
     made = {name: redaction.text(text) if isinstance(text, str) else redaction.members(text) for name, text in error.items()}
     if brief and len(made.get("data", "")) > _MOST_OF_ERROR:
         made["data"] = made["data"][:_MOST_OF_ERROR] + "…"
+    if not brief and isinstance(made.get("data"), str):
+        made["trace"] = stretches(made["data"])
     return made
 
 

@@ -10,7 +10,7 @@ from .._lineage import Requests
 from ..errors import ResonateError
 from .access import StoreAccess
 
-__all__ = ["COUNTED", "days_of", "points_of", "series_of"]
+__all__ = ["COUNTED", "days_of", "means_of", "points_of", "series_of"]
 
 _HOUR, _DAY = 3_600_000, 86_400_000
 #: The events of a queue that are counted.
@@ -54,6 +54,25 @@ def points_of(at: list[int], sums: Mapping[str, Sequence[float]], depth: Sequenc
     points["runMs"] = [_mean(total, count) for total, count in zip(sums["runTime"], ended, strict=True)]
     points["depth"] = depth
     return points
+
+
+def means_of(access: StoreAccess, hours: int = 24) -> dict[str, Any]:
+    """Return the mean waiting and run time of the visible queues, whichever process ran their jobs, with the numbers behind them."""
+    start = access.store.now - hours * _HOUR
+    sums = dict.fromkeys((*COUNTED, "latency", "runTime"), 0)
+    for one in access.store.views.hours(since=max(start, 0)):
+        if access.principal.sees(one["queue"]):
+            for hour in one["hours"]:
+                for name in sums:
+                    sums[name] += hour.get(name, 0)
+    ended = sums["completed"] + sums["failed"] + sums["crashed"]
+    return {
+        "hours": hours,
+        "started": sums["started"],
+        "ended": ended,
+        "waitMs": _mean(sums["latency"], sums["started"]),
+        "runMs": _mean(sums["runTime"], ended),
+    }
 
 
 def _depth(access: Requests, queue: str | None) -> int:

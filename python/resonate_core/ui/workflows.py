@@ -8,6 +8,7 @@ from .._lineage import Call, calls_of, function_of, in_order
 from .._states import PROMISE_STATES, TASK_STATES
 from . import records
 from .access import StoreAccess
+from .facts import awaited_by_each
 from .jobs import awaited_by
 from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
@@ -21,6 +22,8 @@ __all__ = ["promise", "tasks", "workflow", "workflows"]
 
 #: The most calls of a tree.
 _MOST_CALLS = 2000
+#: In a list: the most calls of one workflow that are searched, and the most awaited ids that a note names.
+_MOST_SEARCHED, _NAMED = 200, 2
 
 
 def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
@@ -35,10 +38,12 @@ def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, A
     found = find_roots(access, wanted, given.limit, given.cursor)
     pending = [one["id"] for one in found.items if one["state"] == "pending"]
     held = access.find_all("task", pending)
+    waits = _waits(access, [id for id, task in held.items() if task["state"] == "suspended"])
     now = access.store.now
     items = []
     for root in found.items:
-        call = Call(root, held.get(root["id"]))
+        awaited = waits.get(root["id"], [])
+        call = Call(root, held.get(root["id"]), children=[Call({"id": id, "state": "pending"}) for id in awaited[:_NAMED]])
         items.append(
             {
                 "promise": records.promise(access, root, brief=True),
@@ -46,10 +51,20 @@ def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, A
                 "task": call.task,
                 "children": None,
                 "tookMs": call.took(now),
-                "note": call.note(now),
+                "note": call.note(now) + (f" and {len(awaited) - _NAMED} more" if len(awaited) > _NAMED else ""),
+                "waitsFor": awaited,
             }
         )
     return listed(items, found.cursor, found.scan)
+
+
+def _waits(access: StoreAccess, ids: list[str]) -> dict[str, list[str]]:
+    """Return the pending promises that suspended tasks await: by a search of the ids that begin with theirs, which an index serves."""
+    family = {id: [one for end in ".:" for one in access.beginning_with(f"{id}{end}", _MOST_SEARCHED)] for id in ids}
+    pending = {id: [one["id"] for one in others if one["state"] == "pending"] for id, others in family.items()}
+    rows = access.rows([other for others in pending.values() for other in others])
+    found = {id: [other for other in others if other in rows and id in rows[other]["callbacks"]] for id, others in pending.items()}
+    return found | awaited_by_each(access, [id for id, others in found.items() if not others])
 
 
 def workflow(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:

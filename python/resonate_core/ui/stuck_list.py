@@ -1,0 +1,62 @@
+"""The view `stuck`: what of the whole store waits for a person, or for a worker or a process that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .._instants import NEVER
+from .._states import ended_at
+from .access import StoreAccess
+from .parameters import Parameters, listed
+from .site import Site
+from .sizes import is_large
+from .stuck import explain
+
+__all__ = ["stuck"]
+
+#: The most ids of each kind that are examined.
+_MOST = 25
+#: What waits for less (ms) may be taken in a moment.
+_PATIENCE = 60_000
+#: Messages that wake a task.
+_WAKING = ("execute", "invoke", "resume")
+
+
+def stuck(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+    """Jobs, tasks, queues and schedules that do not move by themselves; first those that need a person, the longest wait first."""
+    found: dict[str, dict[str, Any]] = {}
+    for id, since in _candidates(access):
+        if id not in found and access.principal.sees(id):
+            why = explain(access, id, site.listening)
+            said = {"id": id, "kind": why.kind, "state": why.state, "sentence": why.sentence}
+            found[id] = {**said, "since": since, "needsPerson": why.stuck}
+    items = sorted(found.values(), key=lambda one: (not one["needsPerson"], NEVER if one["since"] is None else one["since"]))
+    return listed(items[: given.limit], None)
+
+
+def _candidates(access: StoreAccess) -> Iterator[tuple[str, int | None]]:
+    """Yield ids, and since when each waits, if that is known."""
+    store, late = access.store, access.store.now - _PATIENCE
+    only: dict[str, Any] = {"id": f"{access.principal.prefix}*"} if access.principal.prefix else {}
+    for job in store.views.jobs(states=["archived"], limit=_MOST, **only):
+        root, since = job.tags.get("resonate:origin", job.id), ended_at(job.to_dict())
+        if root != job.id and access.find("promise", root) is not None:
+            yield root, since
+        yield job.id, since
+    for queue in access.send("job.stats", {})["queues"]:
+        oldest = queue.get("oldestPendingAt")
+        if queue["counts"].get("pending") and (queue["paused"] or (oldest is not None and oldest < late and not queue["active"])):
+            yield queue["name"], oldest
+    for problem in store.problems():
+        if problem.name == "schedule_set_aside":
+            yield problem.id, None
+    if not is_large(store):  # states of tasks have no index
+        for task in access.send("task.search", {"state": "halted", "limit": _MOST, **only})["tasks"]:
+            yield task["id"], None
+    for message in store.messages(_MOST):
+        if message.kind in _WAKING and not message.stale and message.queued_at < late:
+            yield message.id, message.queued_at
+    for step in store.views.due(1):
+        if step["at"] is not None and step["at"] < late:
+            yield step["id"], step["at"]
