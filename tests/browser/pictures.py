@@ -20,7 +20,7 @@ from PIL import Image
 
 import resonate_core as rc
 from browser import chromium, scene
-from browser.views import REPORT, VIEWS
+from browser.views import REPORT, STUCK, VIEWS
 from resonate_core.ui import create_ui
 from server.live_server import live
 
@@ -78,7 +78,7 @@ def views(names: list[str]) -> None:
         upload = scene.record(Path(folder))
         for look in LOOKS:
             at = page(look)
-            for view in [*VIEWS, REPORT]:
+            for view in [*VIEWS, REPORT, STUCK]:
                 if names and view.name not in names:
                     continue
                 open_view(at, base, view.route)

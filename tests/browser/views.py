@@ -41,6 +41,8 @@ VIEWS = [
 ]
 REPORT = View("report", "job?id=encode-intro", "pass 2 of 2")
 """The job that runs, for a picture: the view is that of VIEWS."""
+STUCK = View("stuck", "why", "Stuck now")
+"""The view "why" without an id, for a picture."""
 EVIL = [
     View("jobs", "jobs?queue=mail", "Jobs"),
     View("job", f"job?id={quote(scene.EVIL)}", "Evil"),

@@ -53,6 +53,7 @@ export function App() {
   const { session, failure, dialog, toasts, settings } = useShared();
   const route = useRoute();
   const [open, setOpen] = useState(false);
+  const close = () => update({ dialog: null });
   useEffect(() => {
     loadSession();
     return hearKeys();
@@ -70,17 +71,19 @@ export function App() {
     return live.current.end;
   }, [reads]);
   useEffect(() => live.current?.pause(!settings.follow), [settings.follow]);
-  useEffect(() => setOpen(false), [route.name, JSON.stringify(route.query)]);
+  useEffect(() => {
+    setOpen(false);
+    if (snapshot().dialog) close(); // it belongs to the view that was left
+  }, [route.name, JSON.stringify(route.query)]);
   const [View, name] = VIEWS[route.name] ?? [NoView, "No such view"];
   useTitle(route, name);
-  const close = () => update({ dialog: null });
   return html`<a class="skip" href="#main" onClick=${(event) => {
       event.preventDefault();
       document.getElementById("main").focus();
     }}>Skip to the content</a>
     <div class="frame"><header class="top">
       ${reads && html`<${IconButton} icon="menu" label="Menu" class="menu-button" aria-expanded=${String(open)} aria-controls="menu" onClick=${() => setOpen(!open)} />`}
-      <a class="brand" href=${href("overview")} aria-label="Resonate, overview"><${Mark} /><span>Resonate</span></a>
+      <a class="brand" href=${href("overview")} aria-label="Resonate, overview"><img src=${"modules/icon.svg"} width="22" alt="" /><span>Resonate</span></a>
       ${reads ? html`<${Find} />` : html`<div class="grow"></div>`}
       ${reads && html`<${Live} />`}
       <${Button} look="quiet small" aria-label=${settings.utc ? "Instants are in UTC; show local time" : "Instants are in local time; show UTC"} onClick=${() => setting("utc", !settings.utc)}>${settings.utc ? "UTC" : "Local"}</${Button}>
@@ -112,10 +115,6 @@ function useTitle(route, name) {
     }
     first.current = false;
   }, [route.name, label]);
-}
-
-function Mark() {
-  return html`<svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" fill="currentColor" /><path d="M7 16h3l3-7 5 14 3-7h4" fill="none" stroke="var(--on-accent)" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round" /></svg>`;
 }
 
 function Menu({ route, open, session }) {

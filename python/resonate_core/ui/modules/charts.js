@@ -3,6 +3,7 @@ import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact.
 import { IconButton } from "./elements.js";
 import { absolute, duration, number, short } from "./format.js";
 import { useShared } from "./state.js";
+import { STEPS } from "./timeline_time.js";
 
 let library = null;
 /** Loads uPlot when the first chart is shown. Its small build is a classic script. */
@@ -62,13 +63,14 @@ export function Chart({ title, at, lines, unit = "number", height = 168, bars = 
     };
   }, [shape]);
   useEffect(() => plot.current?.setData(data), [data]);
+  const named = (ms) => (bars ? absolute(ms, true).slice(0, 10) : absolute(ms, settings.utc).slice(0, 16));
   const said = lines.map((line) => `${line.label} ${format(latest(line.values))}`).join(", ");
   return html`<figure class="chart"><figcaption><h3>${title}</h3><span class="legend">${lines.map((line) => html`<span key=${line.name} class="row"><i class="dot" style=${{ background: `var(${line.colour})` }}></i>${line.label}</span>`)}</span>
-      <span class="readout" aria-hidden="true">${at.length > 0 && html`${over == null ? "latest" : absolute(at[over], settings.utc).slice(0, 16)}: ${lines.map((line) => format(over == null ? latest(line.values) : line.values[over])).join(" / ")}`}</span>
+      <span class="readout" aria-hidden="true">${at.length > 0 && html`${over == null ? "latest" : named(at[over])}: ${lines.map((line) => format(over == null ? latest(line.values) : line.values[over])).join(" / ")}`}</span>
       <${IconButton} icon="queues" size="14" label=${`${title} as a table`} aria-pressed=${String(table)} onClick=${() => setTable(!table)} /></figcaption>
     ${table
       ? html`<div class="scroll chart-table" tabindex="0" role="group" aria-label=${title}><table><caption class="sr">${title}</caption><thead><tr><th scope="col">Time</th>${lines.map((line) => html`<th scope="col" class="num">${line.label}</th>`)}</tr></thead>
-        <tbody>${at.map((ms, index) => html`<tr key=${ms}><td class="nowrap">${absolute(ms, settings.utc).slice(0, 16)}</td>${lines.map((line) => html`<td class="num">${unit === "ms" ? duration(line.values[index]) : number(line.values[index])}</td>`)}</tr>`).reverse()}</tbody></table></div>`
+        <tbody>${at.map((ms, index) => html`<tr key=${ms}><td class="nowrap">${named(ms)}</td>${lines.map((line) => html`<td class="num">${unit === "ms" ? duration(line.values[index]) : number(line.values[index])}</td>`)}</tr>`).reverse()}</tbody></table></div>`
       : html`<div class="plot" ref=${element} role="img" aria-label=${`${title}. Latest: ${said}.`} style=${{ height: `${height}px` }}></div>`}</figure>`;
 }
 
@@ -90,6 +92,9 @@ function options(Plot, room, { lines, format, unit, height, utc, bars, setOver }
   const grid = { stroke: colour("--line", room), width: 1 };
   const font = "11px Inter, system-ui, sans-serif";
   const pad = bars ? 43_200 : 0;
+  const minutes = STEPS.filter((ms) => ms >= 60_000).map((ms) => ms / 1_000); // a label names no seconds
+  // A bar is a day of UTC with its label, if there is room.
+  const below = (chart) => chart.data[0].filter((_, place, all) => place % Math.ceil((all.length * 76) / chart.bbox.width * devicePixelRatio) === 0);
   const axis = { stroke: muted, font, grid, ticks: { show: false }, gap: 6 };
   return {
     width: room.clientWidth,
@@ -98,10 +103,10 @@ function options(Plot, room, { lines, format, unit, height, utc, bars, setOver }
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     tzDate: utc ? (seconds) => Plot.tzDate(new Date(seconds * 1_000), "UTC") : undefined,
-    scales: { x: { range: (_, low, high) => (bars && high > low ? [low - pad, high + pad] : [low, high]) }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, 1)] } },
+    scales: { x: { range: (_, low, high) => [low - pad, high + pad] }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, 1)] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 26, space: 76, values: (_, ticks) => ticks.map((tick) => instant(tick * 1_000, utc, ticks.length > 1 ? ticks[1] - ticks[0] : 60)) },
-      { ...axis, size: unit === "ms" ? 72 : 52, space: 36, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) || format !== short ? format(tick) : "")) },
+      { ...axis, grid: { show: false }, size: 26, space: 76, incrs: minutes, splits: bars ? below : undefined, values: (_, ticks) => ticks.map((tick) => instant(tick * 1_000, utc || bars, bars ? 86_400 : ticks[1] - ticks[0])) },
+      { ...axis, size: unit === "ms" ? 72 : 52, space: 36, incrs: STEPS, values: (_, ticks) => ticks.map(format) },
     ],
     series: [
       {},

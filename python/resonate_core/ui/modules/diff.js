@@ -1,5 +1,6 @@
 // What differs between two states: `render(element, diff, options)` shows what `rc.diff(a, b).to_dict()` returns. No dependency.
 
+import { html } from "./dom.js";
 import { formatInstant } from "./timeline_time.js";
 
 const SHOWN = 200; // changes shown at first; a button shows more
@@ -9,14 +10,6 @@ const KINDS = ["promise", "task", "job", "schedule", "queue", "message"];
 
 export function render(element, diff, options = {}) {
   return new Diff(element, diff, options);
-}
-
-function html(name, classes, text = null, attributes = {}) {
-  const element = document.createElement(name);
-  if (classes) element.className = classes;
-  if (text !== null) element.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
-  return element;
 }
 
 // A value of a record in one line: instants as dates if they look like dates.

@@ -13,39 +13,40 @@ const PATHS = {
   schedules: "M8 2.5a5.5 5.5 0 1 0 .01 0M8 5v3l2 1.5",
   workers: "M8 2.5a2.5 2.5 0 1 0 .01 0M3 13.5c.5-3 2.5-4 5-4s4.5 1 5 4",
   messages: "M2.5 4h11v8h-11zM2.5 4.5 8 9l5.5-4.5",
-  why: "M8 2.500a5.5 5.5 0 1 0 .01 0M6.3 6.500c0-2.2 3.4-2.2 3.4 0 0 1.3-1.7 1.4-1.7 2.700M8 11.300v.2",
-  travel: "M3 8a5 5 0 1 0 1.7-3.700L3 6M3 3v3h3M8 5.500V8l2 1.2",
-  audit: "M4 2.500h8v11H4zM6.2 6h3.600M6.2 8.500h3.600M6.2 11h2",
-  search: "M7 2.800a4.2 4.2 0 1 0 .01 0M10.2 10.200l3.3 3.3",
-  copy: "M5.5 5.500h7v7h-7zM3.5 10.500v-7h7",
+  why: "M8 2.5a5.5 5.5 0 1 0 .01 0M6.3 6.5c0-2.2 3.4-2.2 3.4 0 0 1.3-1.7 1.4-1.7 2.7M8 11.3v.2",
+  travel: "M3 8a5 5 0 1 0 1.7-3.7L3 6M3 3v3h3M8 5.5V8l2 1.2",
+  audit: "M4 2.5h8v11H4zM6.2 6h3.6M6.2 8.5h3.6M6.2 11h2",
+  search: "M7 2.8a4.2 4.2 0 1 0 .01 0M10.2 10.2l3.3 3.3",
+  copy: "M5.5 5.5h7v7h-7zM3.5 10.5v-7h7",
   check: "M3.5 8.5 6.5 11.5 12.5 4.5",
   close: "M4 4l8 8M12 4l-8 8",
   right: "M6 3.5 10.5 8 6 12.5",
   left: "M10 3.5 5.5 8 10 12.5",
   first: "M4 3.5v9M11.5 3.5 7 8 11.5 12.5",
-  menu: "M2.5 4.500h11M2.5 8h11M2.5 11.500h11",
-  sun: "M8 5.200a2.8 2.8 0 1 0 .01 0M8 1.500v1.500M8 13v1.500M1.5 8H3M13 8h1.500M3.4 3.400l1 1M11.6 11.600l1 1M12.6 3.400l-1 1M4.4 11.600l-1 1",
-  moon: "M13 9.500A5.5 5.5 0 1 1 6.5 3a4.5 4.5 0 0 0 6.5 6.500z",
-  auto: "M8 2.500a5.5 5.5 0 1 0 .01 0M8 2.500v11",
-  help: "M6 6.200c0-2.6 4-2.6 4 0 0 1.6-2 1.7-2 3.300M8 12v.2",
-  play: "M5 3.500v9l7-4.500z",
-  pause: "M5.5 3.500v9M10.5 3.500v9",
+  menu: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
+  sun: "M8 5.2a2.8 2.8 0 1 0 .01 0M8 1.5v1.5M8 13v1.5M1.5 8H3M13 8h1.5M3.4 3.4l1 1M11.6 11.6l1 1M12.6 3.4l-1 1M4.4 11.6l-1 1",
+  moon: "M13 9.5A5.5 5.5 0 1 1 6.5 3a4.5 4.5 0 0 0 6.5 6.5z",
+  auto: "M8 2.5a5.5 5.5 0 1 0 .01 0M8 2.5v11",
+  help: "M6 6.2c0-2.6 4-2.6 4 0 0 1.6-2 1.7-2 3.3M8 12v.2",
+  play: "M5 3.5v9l7-4.5z",
+  pause: "M5.5 3.5v9M10.5 3.5v9",
   fork: "M5 3v10M5 8h3c2 0 3-1 3-3V3",
 };
 
 // One sign for each kind of state, so that none is told by its colour alone.
+const RING = "M8 3a5 5 0 1 0 .01 0";
 const SIGNS = {
-  scheduled: "M8 3a5 5 0 1 0 .01 0M8 5.500V8l1.8 1.2",
-  pending: "M8 3a5 5 0 1 0 .01 0",
-  claimed: "M8 3a5 5 0 1 0 .01 0M8 7a1 1 0 1 0 .01 0",
-  running: "M8 3a5 5 0 1 0 .01 0M7 6v4l3-2z",
-  retry: "M12.5 8a4.5 4.5 0 1 1-1.3-3.200L12.5 6M12.5 3v3h-3",
-  archived: "M3 4h10v2.500H3zM4 6.500V13h8V6.500M6.5 9h3",
-  completed: "M8 3a5 5 0 1 0 .01 0M5.8 8.200l1.6 1.6 2.9-3.3",
-  failed: "M8 3a5 5 0 1 0 .01 0M6.2 6.200l3.6 3.600M9.8 6.2 6.2 9.8",
-  cancelled: "M8 3a5 5 0 1 0 .01 0M4.6 11.400l6.8-6.8",
+  scheduled: `${RING}M8 5.5V8l1.8 1.2`,
+  pending: RING,
+  claimed: `${RING}M8 7a1 1 0 1 0 .01 0`,
+  running: `${RING}M7 6v4l3-2z`,
+  retry: "M12.5 8a4.5 4.5 0 1 1-1.3-3.2L12.5 6M12.5 3v3h-3",
+  archived: "M3 4h10v2.5H3zM4 6.5V13h8V6.5M6.5 9h3",
+  completed: `${RING}M5.8 8.2l1.6 1.6 2.9-3.3`,
+  failed: `${RING}M6.2 6.2l3.6 3.6M9.8 6.2 6.2 9.8`,
+  cancelled: `${RING}M4.6 11.4l6.8-6.8`,
   expired: "M5 3h6M5 13h6M5.5 3c0 3 5 4 5 10M10.5 3c0 3-5 4-5 10",
-  suspended: "M8 3a5 5 0 1 0 .01 0M6.8 6.200v3.600M9.2 6.200v3.6",
+  suspended: `${RING}M6.8 6.2v3.6M9.2 6.2v3.6`,
 };
 /** States that look like others. */
 const SIGN_OF = {
@@ -111,20 +112,34 @@ export function linkTo(id, kind) {
 }
 
 /** An instant: relative, the absolute one on hover and for screen readers. */
-export function When({ at, plain = false }) {
+export function When({ at, plain = false, span }) {
   const { settings, tick } = useShared();
   void tick;
   if (at == null) return NONE;
   if (text.isNever(at)) return html`<span class="muted">never</span>`;
   const exact = text.absolute(at, settings.utc);
-  const inside = plain ? exact : text.relative(at);
+  const inside = plain ? exact : text.relative(at).replace(span ? "in " : "", "");
   return html`<time datetime=${stamp(at)} title=${plain ? undefined : exact}>${inside}</time>`;
 }
 export const when = (at) => html`<${When} at=${at} />`;
 
-function stamp(at) {
+export function stamp(at) {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
+}
+
+/** A sentence of the server; its instants are shown as those of the page are. */
+export function said(sentence = "") {
+  const [before, word, at, rest] = sentence.split(/ (at|for|until|since) (\d{4}-[\d:T.-]+Z)(?: \([^)]*\))?(.*)/s);
+  if (!at) return sentence;
+  return html`${before} ${word === "until" ? "for " : word === "since" ? "since " : ""}<${When} at=${Date.parse(at)} span=${word === "until"} />${said(rest)}`;
+}
+
+/** A sentence about an id, which is a link there. */
+export function linked(sentence, id, kind) {
+  const [before, ...rest] = sentence.split(id);
+  const link = html`<${Id} of=${id} to=${linkTo(id, kind)} copy=${false} />`;
+  return rest.length ? html`${before}${link}${said(rest.join(id))}` : html`${link} ${said(sentence)}`;
 }
 
 export const Tags = ({ of }) =>

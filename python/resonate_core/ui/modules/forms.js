@@ -24,8 +24,10 @@ export function Filters({ query, fields }) {
     setEdits({});
     refine(each(() => null));
   };
-  const active = fields.some((field) => query[field.name]);
-  return html`<form class="filters" role="search" aria-label="Filters" onSubmit=${(event) => {
+  const active = fields.filter((field) => query[field.name]).length;
+  const [open, setOpen] = useState(false);
+  return html`<${Button} look="filters-button" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>Filters${active > 0 && ` (${active})`}</${Button}>
+    <form class=${`filters${open ? "" : " closed"}`} role="search" aria-label="Filters" onSubmit=${(event) => {
     event.preventDefault();
     apply();
   }}>${fields.map(({ name, label, type, options, placeholder, wide }) => html`<div key=${name} class=${`field ${wide ? "wide" : ""} ${type ?? ""}`}><label for=${`filter-${name}`}>${label}</label>
@@ -34,7 +36,7 @@ export function Filters({ query, fields }) {
         : html`<input id=${`filter-${name}`} type=${type === "when" ? "datetime-local" : "text"} step="1" placeholder=${placeholder} spellcheck=${false} autocomplete="off" value=${typed[name]}
             onInput=${({ target }) => setEdits((old) => ({ ...old, [name]: { text: target.value, over: stored[name] } }))} onChange=${() => apply()} />`}</div>`)}
     <${Button} type="submit">Filter</${Button}>
-    ${active && html`<${Button} look="quiet" onClick=${clear}>Clear</${Button}>`}</form>`;
+    ${active > 0 && html`<${Button} look="quiet" onClick=${clear}>Clear</${Button}>`}</form>`;
 }
 
 function shown(field, value, utc) {

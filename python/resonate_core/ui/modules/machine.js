@@ -1,5 +1,6 @@
 // The state machine of a job: where it is and where it has been.
 import { html } from "./vendor/htm-preact.js";
+import { State } from "./elements.js";
 import { stateWord } from "./format.js";
 
 const W = 96;
@@ -28,7 +29,8 @@ export function Machine({ job }) {
   const been = past(job);
   const states = Object.keys(AT);
   const taken = (from, to, by) => by !== "release" && been.has(from) && (to === job.state || (been.has(to) && to !== "scheduled"));
-  return html`<figure class="machine scroll" tabindex="0"><svg viewBox="0 0 816 192" role="img" aria-label=${`The job is ${stateWord(job.state)}. It has been ${[...been].map(stateWord).join(", ") || "in no other state"}.`}>
+  return html`<ol class="been-in">${[...been].filter((state) => state !== job.state).map((state) => html`<li key=${state}><${State} of=${state} /></li>`)}<li><b><${State} of=${job.state} /></b></li></ol>
+    <figure class="machine scroll" tabindex="0"><svg viewBox="0 0 816 192" role="img" aria-label=${`The job is ${stateWord(job.state)}. It has been ${[...been].map(stateWord).join(", ") || "in no other state"}.`}>
     <defs>${["tip", "tip-taken"].map((id) => html`<marker id=${id} viewBox="0 0 8 8" refX="6" refY="4" markerUnits="userSpaceOnUse" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 1 7 4 0 7z" class=${id} /></marker>`)}</defs>
     ${EDGES.map(([from, to, by, path, [x, y]]) => {
       const went = taken(from, to, by);

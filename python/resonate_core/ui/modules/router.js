@@ -5,15 +5,27 @@ import { query } from "./api.js";
 /** Members that may be given several times. */
 const LISTS = new Set(["state", "tag", "arg"]);
 
+/** The views of one record: `#/workflows/ID` is a short form of `#/workflow?id=ID`. */
+const ONE = { workflows: "workflow", jobs: "job", queues: "queue" };
+
 /** The route in the address bar: `{name, query}`. */
 export function current() {
   const [path, text = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-  const found = {};
+  const [name, id] = path.split(/\/(.*)/s);
+  const found = id ? { [/^queues?$/.test(name) ? "name" : "id"]: decoded(id) } : {};
   for (const [name, value] of new URLSearchParams(text)) {
     if (LISTS.has(name)) (found[name] ??= []).push(value);
     else found[name] = value;
   }
-  return { name: path || "overview", query: found };
+  return { name: (id && ONE[name]) || name || "overview", query: found };
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a lone percent sign
+  }
 }
 
 /** The link to a view. A time travel goes on in the views that it links to. */

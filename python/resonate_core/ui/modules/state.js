@@ -87,7 +87,7 @@ export function heard(tick) {
 /** After an action: every open view reads again. */
 export const touched = () => heard({ changed: true });
 
-const TRAVELS = new Set(["jobs", "jobs/count", "job", "workflows", "workflow", "promise", "queues", "queue", "schedules", "workers", "messages", "why", "overview", "groups", "tasks"]);
+const TRAVELS = new Set(["jobs", "jobs/count", "job", "workflows", "workflow", "promise", "queues", "queue", "schedules", "workers", "messages", "why", "stuck", "overview", "groups", "tasks"]);
 
 /**
  * One view of the server: `{data, error, loading, reload}`. Reads again when the parameters change, or the store does; what was

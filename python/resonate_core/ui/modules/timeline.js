@@ -1,6 +1,7 @@
 // The timeline of promises, tasks, jobs and workers: `render(element, data, options)`. Plain SVG, no dependency.
 // It writes no style attribute that a strict Content-Security-Policy would refuse: colours stand in timeline.css.
 
+import { html } from "./dom.js";
 import { colourOf, formatDuration, formatInstant, ticks } from "./timeline_time.js";
 import { changesOf, rowItems, stateAt, stripesOf, workerItems } from "./timeline_rows.js";
 import { FOLD, MARKS, Painter, ROW, STATES, describe, make } from "./timeline_svg.js";
@@ -15,14 +16,6 @@ let numbers = 0;
 
 export function render(element, data, options = {}) {
   return new Timeline(element, data, options);
-}
-
-function html(name, classes, text = null, attributes = {}) {
-  const element = document.createElement(name);
-  if (classes) element.className = classes;
-  if (text !== null) element.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
-  return element;
 }
 
 // An id that is too long is cut in its middle: ids often differ at their ends.
@@ -50,7 +43,7 @@ class Timeline {
     this.draw();
   }
 
-  // --- what a page calls -------------------------------------------------------------------------------------------------
+  // --- what a page calls
 
   update(data) {
     this.take(data);
@@ -98,7 +91,7 @@ class Timeline {
     this.element.remove();
   }
 
-  // --- parts -------------------------------------------------------------------------------------------------------------
+  // --- parts
 
   build() {
     this.element = html("section", "rt-timeline");
@@ -204,7 +197,7 @@ class Timeline {
     this.notes.hidden = !notes.length;
   }
 
-  // --- geometry ----------------------------------------------------------------------------------------------------------
+  // --- geometry
 
   bounded(from, to) {
     const whole = Math.max(this.data.end - this.data.start, 1);
@@ -237,12 +230,12 @@ class Timeline {
     else if (top + FOLD > this.view.scrollTop + this.view.clientHeight) this.view.scrollTop = top + FOLD - this.view.clientHeight;
   }
 
-  // --- drawing -----------------------------------------------------------------------------------------------------------
+  // --- drawing
 
   draw() {
     const isTable = this.mode === "table";
     for (const [mode] of MODES) this.buttons.get(mode).setAttribute("aria-pressed", String(this.mode === mode));
-    this.axis.classList.toggle("rt-hidden", isTable);
+    this.axis.toggleAttribute("hidden", isTable);
     this.view.hidden = isTable;
     this.table.hidden = !isTable;
     const { start, end, dates } = this.data;
@@ -407,7 +400,7 @@ class Timeline {
     this.legend.replaceChildren(...entries);
   }
 
-  // --- what a user does ----------------------------------------------------------------------------------------------------
+  // --- what a user does
 
   emit(name, detail) {
     this.element.dispatchEvent(new CustomEvent(name, { bubbles: true, detail }));

@@ -7,20 +7,23 @@ export const FOLD = 44; // height of a folded row
 const MIDDLE = 13;
 const SVG = "http://www.w3.org/2000/svg";
 
+const CROSS = "M-4 -4 L4 4 M-4 4 L4 -4";
+const DISC = "M-3.5 0 a3.5 3.5 0 1 0 7 0 a3.5 3.5 0 1 0 -7 0 Z";
+const RHOMB = "M0 -5 L5 0 L0 5 L-5 0 Z";
 // The shape of each mark around (0, 0), and what it says.
 export const MARKS = {
   dispatch: ["M-4 4 L0 -3 L4 4 Z", "dispatched"],
   heartbeat: ["M0 -5 V5", "heartbeat"],
-  lease_expiry: ["M-4 -4 L4 4 M-4 4 L4 -4", "lease expired"],
-  promise_timeout: ["M0 -5 L5 0 L0 5 L-5 0 Z", "deadline"],
-  listener_drain: ["M-3.5 0 a3.5 3.5 0 1 0 7 0 a3.5 3.5 0 1 0 -7 0 Z", "listener notified"],
+  lease_expiry: [CROSS, "lease expired"],
+  promise_timeout: [RHOMB, "deadline"],
+  listener_drain: [DISC, "listener notified"],
   schedule: ["M0 -4 L4 0 L0 4 L-4 0 Z", "schedule fired"],
-  schedule_set_aside: ["M-4 -4 L4 4 M-4 4 L4 -4", "schedule set aside"],
+  schedule_set_aside: [CROSS, "schedule set aside"],
   refused: ["M-3 -3 L3 3 M-3 3 L3 -3", "refused"],
-  completed: ["M-3.5 0 a3.5 3.5 0 1 0 7 0 a3.5 3.5 0 1 0 -7 0 Z", "attempt completed"],
-  failed: ["M-4 -4 L4 4 M-4 4 L4 -4", "attempt failed"],
+  completed: [DISC, "attempt completed"],
+  failed: [CROSS, "attempt failed"],
   crashed: ["M0 -5 V5 M-5 0 H5", "worker crashed"],
-  timed_out: ["M0 -5 L5 0 L0 5 L-5 0 Z", "attempt timed out"],
+  timed_out: [RHOMB, "attempt timed out"],
   snoozed: ["M3 -4 L-4 0 L3 4 Z", "snoozed"],
   cancelled: ["M-3.5 -3.5 H3.5 V3.5 H-3.5 Z", "attempt cancelled"],
 };

@@ -1,16 +1,12 @@
 // A timeline in words: the table that stands in for the picture, and the details of one row.
 
+import { html } from "./dom.js";
 import { formatDuration, formatInstant } from "./timeline_time.js";
 import { matches, stateAt } from "./timeline_rows.js";
 
 const MOST_LINES = 500;
 
-function cell(name, text, attributes = {}) {
-  const element = document.createElement(name);
-  element.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  return element;
-}
+const cell = (name, text, attributes) => html(name, "", text, attributes);
 
 function table(caption, names, lines) {
   const element = document.createElement("table");

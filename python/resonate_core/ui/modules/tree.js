@@ -1,6 +1,6 @@
 // A call tree, by the ARIA pattern: arrows move, open and close; Enter chooses.
 import { html, useMemo, useRef, useState } from "./vendor/htm-preact.js";
-import { Icon, Id, State } from "./elements.js";
+import { Icon, Id, said, State } from "./elements.js";
 import { duration } from "./format.js";
 
 const BIG = 200;
@@ -63,7 +63,7 @@ function Node({ call, level, closed, turn, here, setFocus, selected, choose }) {
       turn(call.id, open);
     }}><${Icon} name="right" size="13" /></span>` : html`<span class="fold"></span>`}
       <${State} of=${call.job?.state ?? call.state} />${call.func && html`<b class="nowrap">${call.func}</b>`}<${Id} of=${call.id} copy=${false} />
-      <span class="muted grow note-text">${call.note}</span>${call.tookMs != null && html`<span class="span num">${duration(call.tookMs)}</span>`}</div>
+      <span class="muted grow note-text">${said(call.note)}</span>${call.tookMs != null && html`<span class="span num">${duration(call.tookMs)}</span>`}</div>
     ${open && html`<div role="group">${children.map((child) => html`<${Node} key=${child.id} call=${child} ...${rest} />`)}</div>`}</div>`;
 }
 

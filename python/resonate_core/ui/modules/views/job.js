@@ -21,7 +21,7 @@ function Whole({ of }) {
       lead=${html`<span class="row"><${State} of=${job.state} /><span>${job.type}</span><span>sent ${when(job.sentAt)}</span></span>`}><${Actions} of=${job} /></${Head}>
     <div class="stack"><${WhyCard} of=${of.stuck} />
       ${job.report && html`<${Report} of=${job.report} running=${job.state === "running"} />`}
-      <div class="columns wide-first"><div class="stack"><${Card} title="States"><${Machine} job=${job} /></${Card}><${Attempts} of=${job} />
+      <div class="columns wide-first"><div class="stack"><${Attempts} of=${job} /><${Card} title="States"><${Machine} job=${job} /></${Card}>
         <${Card} title="Payload" actions=${job.payload?.kind === "json" && html`<${Copy} always of=${text.json(job.payload.json)} label="Copy payload" />`}><${Value} of=${job.payload} label="Payload" />${job.payload?.truncated && html`<a href=${href("job", { id: job.id, full: 1 })}>Show all</a>`}</${Card}>
         ${job.result && job.result.kind !== "none" && html`<${Card} title="Result"><${Value} of=${job.result} label="Result" /></${Card}>`}</div>
       <div class="stack"><${Facts} of=${of} /><${Awaiters} of=${of.awaitedBy ?? []} />${of.messages?.length > 0 && html`<${Card} title="Messages" flush><${MessageTable} rows=${of.messages} /></${Card}>`}</div></div></div>`;
@@ -65,13 +65,21 @@ function Attempts({ of: job }) {
     { label: "Started", show: (row) => when(row.startedAt) },
     { label: "Took", num: true, show: (row) => (row.finishedAt == null ? "" : text.duration(row.finishedAt - row.startedAt)) },
     { label: "Error", cell: "fill", card: false, show: (row) => row.error && html`<span title=${row.error.message}><b>${row.error.code}</b> <span class="muted">${row.error.message}</span></span>` },
-  ]} /><div class="body stack">${rows.filter((row) => row.error?.data || row.error?.message?.length > 60).slice(0, 5).map((row, index) => html`<details key=${row.number} open=${index === 0}><summary>Attempt ${row.number}: ${row.error.code}</summary><pre class="value" tabindex="0" role="group" aria-label=${`Error of attempt ${row.number}`}>${[row.error.message, row.error.data].filter(Boolean).join("\n\n")}</pre></details>`)}</div></${Card}>`;
+  ]} /><div class="body stack">${rows.filter((row) => row.error?.data || row.error?.message?.length > 60).slice(0, 5).map((row, index) => html`<details key=${row.number} open=${index === 0}><summary>Attempt ${row.number}: ${row.error.code}</summary><${Trace} of=${row.error} label=${`Error of attempt ${row.number}`} /></details>`)}</div></${Card}>`;
+}
+
+/** A message that wraps, and a traceback that scrolls sideways; frames of libraries are folded. */
+function Trace({ of: { message, data, trace }, label }) {
+  return html`${message && html`<p class="mono">${message}</p>`}${data && html`<div class="value trace" tabindex="0" role="group" aria-label=${label}>${(trace ?? [{ text: text.json(data) }]).map((part, place) => {
+    const lines = html`<pre>${part.text}</pre>`;
+    return part.frames ? html`<details key=${place}><summary>${text.count(part.frames, "frame")} of libraries</summary>${lines}</details>` : lines;
+  })}</div>`}`;
 }
 
 // Progress is of the last attempt; a job that has ended keeps what was said last.
 function Report({ of: { at, progress, lines }, running }) {
-  return html`<${Card} title="Report">
-    <p class="row">${progress != null && html`<progress max="1" value=${progress} aria-label="Progress"></progress><b>${Math.round(progress * 100)} %</b>`}<span class="muted">${running ? "reported" : "last reported"} ${when(at)}</span></p>
+  return html`<${Card} title="Report" class="report">
+    <p class="row">${progress != null && html`<progress max="1" value=${progress} aria-label="Progress"></progress><b>${Math.round(progress * 100)} %</b>`}${lines.at(-1)?.at !== at && html`<span class="muted">${running ? "reported" : "last reported"} ${when(at)}</span>`}</p>
     ${lines.length > 0 && html`<${Table} caption="Log, newest first" rows=${lines.map((line, place) => ({ ...line, place })).reverse()} keyOf=${(line) => line.place} columns=${[
     { label: "At", show: (line) => when(line.at) },
     { label: "Attempt", num: true, show: (line) => line.attempt },
@@ -86,7 +94,7 @@ function Facts({ of }) {
     ["Type", html`<a href=${href("jobs", { type: job.type })}>${job.type}</a>`],
     ["Priority", job.priority],
     ["Retries", `${job.retryCount} of ${job.maxRetries}`],
-    ["Retry policy", job.retryPolicy && html`<code>${JSON.stringify(job.retryPolicy)}</code>`],
+    ["Retry policy", job.retries],
     ["No retry left", job.onExhausted],
     ["Worker", job.claimedBy && html`<${Id} of=${job.claimedBy} />`],
     ["Lease until", job.leaseUntil != null && when(job.leaseUntil)],

@@ -1,6 +1,6 @@
 // Messages that wait for a receiver.
 import { html } from "../vendor/htm-preact.js";
-import { Id, linkTo, when } from "../elements.js";
+import { Id, linkTo, said, when } from "../elements.js";
 import * as text from "../format.js";
 import { ListView, Table } from "../tables.js";
 
@@ -10,7 +10,7 @@ const COLUMNS = [
   { label: "To", cell: "id-cell", show: (row) => html`<${Id} of=${row.address} />` },
   { label: "Waits since", show: (row) => html`${when(row.queuedAt)}${row.stale ? html` <span class="pill warn">stale</span>` : ""}` },
   { label: "Attempts", num: true, show: (row) => text.number(row.attempts) },
-  { label: "Why", card: false, show: (row) => html`<span class="muted">${row.why}</span>` },
+  { label: "Why", card: false, show: (row) => html`<span class="muted">${said(row.why)}</span>` },
 ];
 const keyOf = (row) => `${row.number ?? row.kind} ${row.id} ${row.address}`;
 

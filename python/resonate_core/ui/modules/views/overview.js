@@ -1,7 +1,7 @@
 // How the store is.
 import { html, useState } from "../vendor/htm-preact.js";
 import { Chart } from "../charts.js";
-import { Bar, Button, Card, Empty, Head, Id, linkTo, Read, steps, when } from "../elements.js";
+import { Bar, Button, Card, Empty, Head, Id, linked, Read, steps, when } from "../elements.js";
 import * as text from "../format.js";
 import { href } from "../router.js";
 import { useView } from "../state.js";
@@ -31,15 +31,16 @@ function Figure({ label, value, note, to, state }) {
 function Figures({ of }) {
   const counts = of.counts ?? {};
   const oldest = Math.min(...(of.queues ?? []).map((queue) => queue.oldestPendingAt ?? Infinity));
-  const wait = of.latency?.waitMs;
-  const run = of.latency?.runMs;
+  const { waitMs: wait, runMs: run } = of.latency ?? {};
+  const { waitMs, runMs, started, ended, hours } = of.means ?? {};
+  const noted = (many, what, bounds) => `${text.count(many ?? 0, what)} in ${hours} h${bounds ? `; 95 %: at most ${text.duration(bounds.p95)}` : ""}`;
   return html`<section class="figures" aria-label="Figures">
     <${Figure} label="Waiting" state="pending" value=${text.number(counts.pending)} note=${Number.isFinite(oldest) ? html`oldest ${when(oldest)}` : "nothing waits"} to=${href("jobs", { state: ["pending"] })} />
     <${Figure} label="Running" state="running" value=${text.number((counts.running ?? 0) + (counts.claimed ?? 0))} note=${counts.claimed ? `${text.number(counts.claimed)} claimed, not started` : ""} to=${href("jobs", { state: ["running", "claimed"] })} />
     <${Figure} label="To be retried" state="retry" value=${text.number(counts.retry)} to=${href("jobs", { state: ["retry"] })} />
     <${Figure} label="Archived" state="archived" value=${text.number(counts.archived)} note=${counts.archived ? "a person should look" : ""} to=${href("jobs", { state: ["archived"] })} />
-    <${Figure} label="Wait, median" value=${text.duration(wait?.p50)} note=${wait ? `95 %: ${text.duration(wait.p95)}, since the start` : "not measured yet"} />
-    <${Figure} label="Run time, median" value=${text.duration(run?.p50)} note=${run ? `95 %: ${text.duration(run.p95)}, since the start` : "not measured yet"} />
+    <${Figure} label="Wait, mean" value=${text.duration(waitMs)} note=${noted(started, "start", wait)} />
+    <${Figure} label="Run time, mean" value=${text.duration(runMs)} note=${noted(ended, "attempt", run)} />
     <${Figure} label="Messages waiting" value=${text.number(of.messages?.waiting)} note=${of.messages?.dropped ? `${text.number(of.messages.dropped)} dropped` : ""} to=${href("messages")} />
     <${Figure} label="Next step" value=${of.nextDue == null ? "—" : text.relative(of.nextDue)} note=${of.nextDue == null ? "nothing is due" : (of.due?.[0]?.text ?? of.due?.[0]?.kind)} /></section>`;
 }
@@ -78,5 +79,5 @@ function Deepest({ of }) {
 
 function Due({ of }) {
   const rows = of.due ?? [];
-  return html`<${Card} title="Due next">${rows.length ? steps(rows, (step) => when(step.at), (step) => html`${step.text ?? step.kind} ${step.id && html`<${Id} of=${step.id} to=${linkTo(step.id)} copy=${false} />`}`) : html`<${Empty} title="Nothing is due" icon="schedules">No timer, retry, lease or schedule waits for an instant.</${Empty}>`}</${Card}>`;
+  return html`<${Card} title="Due next">${rows.length ? steps(rows, (step) => when(step.at), (step) => linked(step.text, step.id, step.kind === "schedule" ? "schedule" : undefined)) : html`<${Empty} title="Nothing is due" icon="schedules">No timer, retry, lease or schedule waits for an instant.</${Empty}>`}</${Card}>`;
 }

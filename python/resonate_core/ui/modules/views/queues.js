@@ -9,6 +9,7 @@ import { useView } from "../state.js";
 import { ListView, Table } from "../tables.js";
 import { Why } from "./why.js";
 
+const DAY = 86_400_000;
 const pause = (name, paused) => paused
   ? { kind: "queue.resume", data: { queue: name }, title: `Resume ${name}`, verb: "Resume", text: "Workers may claim its jobs again." }
   : { kind: "queue.pause", data: { queue: name }, title: `Pause ${name}`, verb: "Pause", text: "No job of it is claimed until it is resumed. Claimed and running jobs go on." };
@@ -58,7 +59,7 @@ export function Queue({ query }) {
         <dt>Rate</dt><dd>${rateOf(queue.rate)} ${queue.limits?.rate && html`<span class="pill warn">next token ${when(queue.limits.rate)}</span>`}</dd>
         <dt>Weight</dt><dd>${queue.weight ?? 1}</dd><dt>Lifecycle</dt><dd>${queue.lifecycle ?? "none"}</dd><dt>Oldest waiting</dt><dd>${when(queue.oldestPendingAt)}</dd>
         ${queue.groups && html`<dt>Groups</dt><dd>${text.number(queue.groups.size)} jobs, grace ${text.duration(queue.groups.grace)}</dd>`}
-        ${queue.defaults && Object.entries(queue.defaults).map(([name, value]) => html`<dt>${name}</dt><dd><code>${JSON.stringify(value)}</code></dd>`)}</dl></${Card}>
+        ${queue.defaultsInWords?.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></${Card}>
         <${Card} title="Days"><${Days} of=${queue.days ?? []} /></${Card}></div>
       ${queue.types?.length > 0 && html`<${Card} title="Types" flush><${Table} caption="Jobs by type" rows=${queue.types} keyOf=${(row) => row.type} columns=${[{ label: "Type", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.type} to=${href("jobs", { queue: queue.name, type: row.type })} copy=${false} />` }, { label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.type} />` }]} /></${Card}>`}</div>`}</${Read}>`;
 }
@@ -70,7 +71,11 @@ function ByState({ of }) {
 
 function Days({ of }) {
   if (!of.length) return html`<${Empty} title="No attempt has ended yet" icon="jobs">A day is counted when its first attempt ends.</${Empty}>`;
-  const at = of.map((day) => Date.parse(`${day.day}T00:00Z`));
-  const lines = [{ name: "processed", label: "attempts", colour: "--s-running", values: of.map((day) => day.processed) }, { name: "failed", label: "not completed", colour: "--s-failed", values: of.map((day) => day.failed) }];
+  const known = new Map(of.map((day) => [Date.parse(day.day), day]));
+  const last = Math.max(...known.keys());
+  const at = []; // every day: at least a week
+  for (let day = Math.min(last - 6 * DAY, ...known.keys()); day <= last; day += DAY) at.push(day);
+  const line = (name, label, colour) => ({ name, label, colour, values: at.map((day) => known.get(day)?.[name] ?? 0) });
+  const lines = [line("processed", "attempts", "--s-running"), line("failed", "not completed", "--s-failed")];
   return html`<${Chart} title="Attempts" at=${at} lines=${lines} bars=${true} />`;
 }

@@ -1,22 +1,28 @@
 // Why is this stuck: the reason, what happens next, what can be done.
 import { html, useState } from "../vendor/htm-preact.js";
 import { Do } from "../actions.js";
-import { Card, Empty, Head, Id, linkTo, Read, State, when } from "../elements.js";
+import { Card, Empty, Head, Id, linked, linkTo, Read, said, stamp, State, when } from "../elements.js";
 import { go, href } from "../router.js";
 import { useView } from "../state.js";
+import { Table } from "../tables.js";
+
+const NEEDS = html`<span class="pill bad">needs a person</span>`;
 
 /** The panel for one answer. */
 export function WhyCard({ of, title = "Why, and what is next" }) {
   if (!of) return null;
-  return html`<${Card} title=${title} class="why" actions=${of.stuck && html`<span class="pill bad">needs a person</span>`}>
-    <p class="sentence">${of.sentence}</p>
-    ${of.next && html`<p class="muted">Next: ${of.next.what}${of.next.at != null ? html` ${when(of.next.at)}` : ""}.</p>`}
-    ${of.chain?.length > 1 && html`<ol class="chain" aria-label="What it waits for">${of.chain.map((link, index) => html`<li key=${index}><${Id} of=${link.id} to=${linkTo(link.id, link.kind)} copy=${false} /> <span class="muted">${link.sentence}</span></li>`)}</ol>`}
+  return html`<${Card} title=${title} class="why" actions=${of.stuck && NEEDS}>
+    <p class="sentence">${said(of.sentence)}</p>
+    ${of.next && html`<p class="muted">Next: ${of.next.what}${of.next.at != null && !of.sentence.includes(stamp(of.next.at)) ? html` ${when(of.next.at)}` : ""}.</p>`}
+    ${of.chain?.length > 1 && html`<ol class="chain" aria-label="What it waits for">${of.chain.map((link, index) => html`<li key=${index}><span class="muted">${linked(link.sentence, link.id)}</span></li>`)}</ol>`}
     ${of.advice?.length > 0 && html`<ul class="stack advice">${of.advice.map((one, index) => html`<li key=${index} class="row"><span class="grow">${one.text}</span>${one.action && html`<${Do} small label=${verb(one.action.kind)} action=${{ ...one.action, title: `${verb(one.action.kind)} ${one.action.data?.id ?? one.action.data?.queue ?? ""}`, text: one.text, verb: verb(one.action.kind) }} />`}</li>`)}</ul>`}</${Card}>`;
 }
 
-const VERBS = { "job.run": "Run now", "job.cancel": "Cancel", "job.archive": "Archive", "job.delete": "Delete", "job.rerun": "Run again", "queue.resume": "Resume", "queue.pause": "Pause", "queue.set": "Change", "task.continue": "Resume", "task.halt": "Halt", "promise.settle": "Settle", "promise.create": "Create", "schedule.run": "Run now", "schedule.delete": "Delete" };
-export const verb = (kind) => VERBS[kind] ?? kind;
+const VERBS = { run: "Run now", rerun: "Run again", set: "Change", continue: "Resume" };
+const verb = (kind) => {
+  const last = kind.split(".")[1];
+  return VERBS[last] ?? last[0].toUpperCase() + last.slice(1);
+};
 
 /** The panel for an id that is read here. */
 export function Why({ id }) {
@@ -33,7 +39,22 @@ export function WhyView({ query }) {
   return html`<${Head} title="Why is it stuck?" lead="For any promise, task, job, schedule or queue: what it waits for, what happens to it next, and what you can do." />
     <form class="filters" onSubmit=${submit}><div class="field wide"><label for="why-id">Id</label><input id="why-id" type="text" class="mono" value=${typed} placeholder="order-1" spellcheck=${false} autocomplete="off" onInput=${(event) => setTyped(event.target.value)} /></div>
       <button type="submit" class="button primary">Ask</button></form>
-    ${query.id ? html`<${Answer} id=${query.id} />` : html`<div class="card"><${Empty} title="Ask about an id" icon="why">Paste the id of a promise, a job, a schedule, or the name of a queue.</${Empty}></div>`}`;
+    ${query.id ? html`<${Answer} id=${query.id} />` : html`<${Stuck} />`}`;
+}
+
+const COLUMNS = [
+  { label: "What", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.id} to=${href("why", { id: row.id })} copy=${false} />` },
+  { label: "State", card: false, show: (row) => html`<${State} of=${row.state} />` },
+  { label: "Since", show: (row) => when(row.since) },
+  { label: "Why", card: false, show: (row) => html`<span class="why-text">${said(row.sentence)}</span>${row.needsPerson &&html` ${NEEDS}`}` },
+];
+
+/** What of the whole store is stuck. */
+function Stuck() {
+  const view = useView("stuck");
+  return html`<${Card} title="Stuck now" flush><${Read} from=${view} what="What is stuck">${({ items }) => (items.length
+    ? html`<${Table} caption="Stuck now" columns=${COLUMNS} rows=${items} keyOf=${(row) => row.id} />`
+    : html`<${Empty} title="Nothing is stuck" icon="check">No job is archived, no task is halted, and no queue or message waits for a worker for more than a minute. For any other id, ask above.</${Empty}>`)}</${Read}></${Card}>`;
 }
 
 function Answer({ id }) {

@@ -1,7 +1,7 @@
 // Workflows, and one of them: timeline, call tree, the chosen call.
 import { html } from "../vendor/htm-preact.js";
 import { Do, parseJson } from "../actions.js";
-import { Card, Head, Id, Read, State, Tags, Value, when } from "../elements.js";
+import { Card, Head, Id, Read, said, State, Tags, Value, when } from "../elements.js";
 import * as text from "../format.js";
 import { StateChips } from "../forms.js";
 import { Plain, timeline } from "../plain.js";
@@ -25,10 +25,9 @@ const COLUMNS = [
   { label: "State", card: false, show: (row) => html`<${State} of=${row.promise.state} />` },
   { label: "Function", cell: "text-cell", show: (row) => row.func },
   { label: "Task", show: (row) => row.task && html`<${State} of=${row.task.state} />` },
-  { label: "Calls", num: true, show: (row) => (row.children == null ? "" : text.number(row.children)) },
   { label: "Created", show: (row) => when(row.promise.createdAt) },
   { label: "Took", num: true, show: (row) => text.duration(row.tookMs) },
-  { label: "Now", cell: "fill", card: false, show: (row) => html`<span class="muted" title=${row.note}>${row.note}</span>` },
+  { label: "Now", cell: "fill", card: false, show: (row) => html`<span class="muted" title=${row.note}>${said(row.note)}</span>` },
 ];
 
 export const Workflows = ({ query }) => html`<${ListView} view="workflows" params=${["id", "state", "tag", "since", "until"]} query=${query} title="Workflows" lead="Calls that no other call made, newest first." above=${html`<${StateChips} states=${text.PROMISE_STATES} query=${query} />`} fields=${FIELDS}
