@@ -83,6 +83,22 @@ def test_a_dialogue_closes_when_one_goes_back(open_page: Opener, first: Shop) ->
         assert page.get_by_role("dialog").count() == 0
 
 
+def test_an_action_whose_dialogue_was_left_moves_no_page(own_shop: Shop, open_page: Opener) -> None:
+    ui = open_page(own_shop.base)
+    page = ui.go("overview")
+    ui.go("job?id=import-20")
+    held: list[Any] = []
+    page.route("**/api/do", lambda route: held.append(route))
+    page.locator(".head").get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").locator('button[type="submit"]').click()
+    page.get_by_role("dialog").get_by_text("Working…").wait_for()
+    page.go_back()
+    page.get_by_role("heading", name="Overview").wait_for()
+    held[0].continue_()
+    page.get_by_role("status").get_by_text("done").wait_for()
+    assert page.url.endswith("#/overview"), "the list of jobs would be shown after the deletion"
+
+
 @pytest.mark.parametrize(
     ("address", "heading"),
     [

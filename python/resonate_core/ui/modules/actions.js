@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { act } from "./api.js";
 import { Button, IconButton, Id, linkTo, Select, State, steps, When } from "./elements.js";
 import * as text from "./format.js";
-import { mayOperate, toast, touched, update, useShared } from "./state.js";
+import { mayOperate, snapshot, toast, touched, update, useShared } from "./state.js";
 
 /** Opens the dialogue of an action: `{title, kind, data, text, verb, danger, fields, compose, done}`. */
 export const ask = (action) => update({ dialog: { type: "action", ...action } });
@@ -83,6 +83,7 @@ export function ActionDialog({ action, close }) {
         if (refused.length) toast(`${action.title}: ${refused.length} of ${reply.results.length} refused. ${refused[0].id}: ${refused[0].error ?? refused[0].status}`, true);
         else toast(typeof action.done === "function" ? action.done(reply) : (action.done ?? `${action.title}: done.`));
         touched();
+        if (snapshot().dialog !== action) return; // closed meanwhile: the page stays where it is
         close();
         action.after?.(reply);
         return;
