@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any
 
 from .context import BatchContext, JobContext, current
-from .outcomes import COMPLETED, TIMED_OUT, Failure, JobCancelled, Outcome, called_off, outcome_of, unknown_type, unwritable
+from .outcomes import COMPLETED, TIMED_OUT, Failure, Outcome, called_off, outcome_of, unknown_type, unwritable, was_called_off
 from .records import JobRecord
 from .scopes import adopt, call_in, own_decimals
 from .tasks import BatchTask, WorkerTask
@@ -297,7 +297,7 @@ def _returned(context: JobContext, result: Any) -> Outcome:
 
 def _raised(context: JobContext, error: BaseException, task: WorkerTask[Any, Any]) -> Outcome:
     """The outcome of a handler that raised. If it raised because it was called off, the reason of that counts."""
-    if context.reason is not None and isinstance(error, (JobCancelled, asyncio.CancelledError)):
+    if context.reason is not None and was_called_off(error):
         return called_off(context.reason)
     return outcome_of(error, task.retries)
 
@@ -306,7 +306,7 @@ def _outcomes(task: BatchTask[Any, Any], batch: BatchContext, error: BaseExcepti
     """The outcome of each job of a batch."""
     if error is not None:  # one and the same for all, except for those that were called off before
         shared = outcome_of(error, task.retries)
-        by_call = isinstance(error, (JobCancelled, asyncio.CancelledError))
+        by_call = was_called_off(error)
         return [called_off(job.reason) if by_call and job.reason is not None else shared for job in batch]
     results: Any = batch.result
     if results is None:

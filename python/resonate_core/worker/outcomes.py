@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 from .._stopwatch import doubled
 from .durations import Duration, milliseconds
+from .groups import members
 from .tracebacks import MESSAGE_KEPT, bounded, described, traced
 
 __all__ = [
@@ -21,9 +23,11 @@ __all__ = [
     "Skip",
     "Snooze",
     "as_text",
+    "decisive",
     "outcome_of",
     "unstorable",
     "unwritable",
+    "was_called_off",
 ]
 
 #: The code of an exception that the handler did not catch (JOBS 3).
@@ -275,6 +279,30 @@ def called_off(reason: str) -> Outcome:
     return PUT_BACK if reason == "stopping" else DROPPED
 
 
+def was_called_off(error: BaseException) -> bool:
+    """Whether a handler raised this because its attempt was called off."""
+    return all(isinstance(each, (JobCancelled, asyncio.CancelledError)) for each in members(error))
+
+
+def decisive(error: BaseException) -> BaseException:
+    """Return the exception by which a handler decides what becomes of its job, if it raised this.
+
+    Of a group that is the first `JobError`, a `Retry` or `Skip` included; if all of it are a `Snooze`, the longest; otherwise the group
+    itself, since another exception counts more than a `Snooze`.
+
+    Example:
+        >>> from resonate_core.worker.outcomes import decisive
+        >>> decisive(rc.worker.Skip("no such customer"))
+        Skip('SkipRetry: no such customer')
+    """
+    found = members(error)
+    decision = next((each for each in found if isinstance(each, JobError)), None)
+    if decision is not None:
+        return decision
+    snoozes = [each for each in found if isinstance(each, Snooze)]
+    return max(snoozes, key=lambda each: each.delay) if snoozes and len(snoozes) == len(found) else error
+
+
 def outcome_of(error: BaseException, retries: Callable[[BaseException], bool]) -> Outcome:
     """The outcome of an attempt whose handler raised this. It never raises: a subclass may lack or change any member.
 
@@ -283,7 +311,9 @@ def outcome_of(error: BaseException, retries: Callable[[BaseException], bool]) -
         retries: Whether an error may be retried, if the error does not decide that itself.
     """
     try:
-        return _outcome_of(error, retries)
+        decided = decisive(error)
+        outcome = _outcome_of(decided, retries)
+        return outcome if decided is error or outcome.error is None else outcome._replace(error=error)  # for logs, all of it
     except BaseException as broken:
         return unwritable(broken)
 

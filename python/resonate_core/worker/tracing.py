@@ -5,7 +5,6 @@ The context travels in tags of the job: headers are a part of the payload, which
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +13,7 @@ from typing import Any
 
 from .._extras import how_to_install
 from .context import BatchContext, JobContext
-from .outcomes import JobCancelled, Snooze
+from .outcomes import Snooze, decisive, was_called_off
 
 __all__ = ["FIELDS", "Tracing", "tracing"]
 
@@ -119,9 +118,10 @@ class Tracing:
             try:
                 yield
             except BaseException as error:
-                if not isinstance(error, (JobCancelled, Snooze, asyncio.CancelledError)):
+                decided = decisive(error)
+                if not (was_called_off(error) or isinstance(decided, Snooze)):
                     span.record_exception(error)
-                    span.set_attribute("error.type", getattr(error, "code", None) or type(error).__qualname__)
+                    span.set_attribute("error.type", getattr(decided, "code", None) or type(error).__qualname__)
                     span.set_status(trace.Status(trace.StatusCode.ERROR, str(error)))
                 raise
 
