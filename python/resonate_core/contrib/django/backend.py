@@ -17,6 +17,7 @@ from resonate_core._server_client import envelope
 from resonate_core.errors import Invalid, NotFound
 from resonate_core.submission import submit
 from resonate_core.worker.client import refusal
+from resonate_core.worker.signature import is_generator
 from resonate_core.worker.wire import enqueue_data
 
 from . import checks
@@ -98,6 +99,8 @@ class ResonateBackend(BaseTaskBackend):
             InvalidTask: It breaks a rule of Django's, or has an option that the store refuses.
         """
         super().validate_task(task)
+        if is_generator(task.func):
+            raise InvalidTask(f"{task.module_path} yields, and a task has one result: return the items in a list")
         given = task.job_options if isinstance(task, ResonateTask) else {}
         problem = problem_of_job(given) if given else None
         if problem is not None:

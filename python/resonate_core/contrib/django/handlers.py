@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import logging
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.apps import apps
+from django.core.cache import caches, close_caches
 from django.db import connections
 from django.utils.module_loading import autodiscover_modules
 
 from resonate_core import Store
+from resonate_core._calls.jobs import complete
+from resonate_core.errors import Invalid
 from resonate_core.worker import JobCancelled, JobContext, JobError, Snooze, Worker, WorkerTask
-from resonate_core.worker.outcomes import as_text
+from resonate_core.worker.groups import is_retried, members
+from resonate_core.worker.outcomes import as_text, decisive, unstorable
 from resonate_core.worker.tracebacks import described, traced
 
 from .backend import ResonateBackend
@@ -95,7 +103,7 @@ def _retries(task: Task) -> Any:
 
 def _is_retried(error: BaseException, task: Task) -> bool:
     kinds = _retries(task)
-    return kinds is None or isinstance(error, kinds)
+    return kinds is None or is_retried(error, lambda each: isinstance(each, kinds))
 
 
 def _will_retry(job: Any, error: BaseException, task: Task) -> bool:
@@ -125,15 +133,34 @@ def _tidy_connections() -> None:
             connection.close_if_unusable_or_obsolete()
 
 
+@contextlib.contextmanager
+def _own_caches() -> Iterator[None]:
+    """Give an attempt in a thread caches of its own, and close them.
+
+    Django keeps them in context variables, of which an attempt has a copy, and they are not safe for several threads.
+    """
+    if threading.current_thread() is threading.main_thread():  # a test that runs tasks in its own thread
+        yield
+        return
+    for alias in caches:
+        with contextlib.suppress(AttributeError):  # it was not used before the worker started
+            del caches[alias]
+    try:
+        yield
+    finally:
+        close_caches()
+
+
 def _handler(task: Task, backend: ResonateBackend) -> Callable[[JobContext], Any]:
     """The handler of a task, which runs in a thread; an asynchronous one gets an event loop there."""
 
     def run(context: JobContext) -> Any:
         _tidy_connections()
-        try:
-            return _run(task, backend, context)
-        finally:
-            _tidy_connections()
+        with _own_caches():
+            try:
+                return _run(task, backend, context)
+            finally:
+                _tidy_connections()
 
     run.__qualname__ = task.module_path
     return run
@@ -144,19 +171,47 @@ def _run(task: Task, backend: ResonateBackend, context: JobContext) -> Any:
     task_started.send_robust(type(backend), task_result=result)
     try:
         first = (TaskContext(task_result=result),) if task.takes_context else ()
-        value = normalize_json(task.call(*first, *result.args, **result.kwargs))
-    except (JobCancelled, KeyboardInterrupt):
-        raise
+        value = normalize_json(_called(task, (*first, *result.args), result.kwargs))
+        _check_storable(value)
     except BaseException as error:
-        if not _will_retry(context.job, error, task):
-            _finish(backend, result, context, TaskResultStatus.FAILED, error=error)
-        if isinstance(error, (JobError, Snooze)):
+        if all(isinstance(each, (JobCancelled, KeyboardInterrupt)) for each in members(error)):
+            raise
+        decided = decisive(error)
+        if not _will_retry(context.job, decided, task):
+            _finish(backend, result, context, TaskResultStatus.FAILED, error=decided)
+        if isinstance(decided, (JobError, Snooze)):
             raise
         raise JobError(
             _code(error), as_text(described(error)), as_text(traced(error)), retryable=_is_retried(error, task)
         ) from error
-    _finish(backend, result, context, TaskResultStatus.SUCCESSFUL, value=value)
+    # What was called off meanwhile is timed out, cancelled or another worker's in the store: the value does not count.
+    if not context.cancelled or context.reason == "stopping":
+        _finish(backend, result, context, TaskResultStatus.SUCCESSFUL, value=value)
     return value
+
+
+def _called(task: Task, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a task; a synchronous wrapper of an asynchronous function returns what must be awaited."""
+    made = task.call(*args, **kwargs)
+    return async_to_sync(_awaited)(made) if inspect.isawaitable(made) else made
+
+
+async def _awaited(made: Awaitable[Any]) -> Any:
+    return await made
+
+
+def _check_storable(value: Any) -> None:
+    """Refuse a value that the store refuses, before the signal says that it is stored.
+
+    Raises:
+        JobError: The store refuses it, such as a NaN.
+    """
+    try:
+        complete("any", 1, value)
+    except Invalid as error:
+        refused = unstorable(error).failure
+        assert refused is not None
+        raise JobError(refused.code, refused.message, retryable=False) from error
 
 
 def _started(context: JobContext, backend: ResonateBackend) -> TaskResult:

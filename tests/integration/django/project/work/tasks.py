@@ -1,14 +1,19 @@
 """Tasks of every kind."""
 
+import asyncio
+import functools
 import os
+import threading
 import time
 from datetime import timedelta
 
 from django.contrib.auth.models import Group
+from django.core.cache import caches
 from django.db import connection, transaction
+from django.utils import timezone, translation
 
-from resonate_core.contrib.django import task
-from resonate_core.worker import JobError, Retry, Snooze, current_job
+from resonate_core.contrib.django import task, task_backends
+from resonate_core.worker import JobError, Retry, Skip, Snooze, current_job
 
 RETRY_AT_ONCE = {"kind": "fixed", "intervals": [0]}
 
@@ -119,3 +124,58 @@ def note_and_wait(context, path, seconds):
 
 def no_task():
     return "a function that nobody declared a task"
+
+
+@task
+def return_what_no_store_takes(which):
+    return {"nan": float("nan"), "surrogate": "\ud800", "inside": {"a": [float("inf")]}}[which]
+
+
+def logged(function):
+    @functools.wraps(function)
+    def inner(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return inner
+
+
+@task
+@logged
+async def add_logged(a, b):
+    return a + b
+
+
+async def raise_one(kind):
+    raise {"skip": Skip("no"), "snooze": Snooze(60_000), "os": OSError("no"), "value": ValueError("no")}[kind]
+
+
+@task(max_retries=1, retry_policy=RETRY_AT_ONCE, retry_on=OSError)
+async def raise_in_group(kind):
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(raise_one(kind))
+
+
+@task(max_retries=0, backend="simulated")
+def work_past_the_end(how):
+    job = current_job()
+    if how == "timeout":
+        task_backends["simulated"].clock.advance(10_000)
+    else:
+        task_backends["simulated"].store.jobs.cancel(job.id)
+        job.cancel("cancelled")  # as the next heartbeat does
+    return "nobody asks for this"
+
+
+@task
+def language_and_zone(language, zone):
+    found = [translation.get_language(), timezone.get_current_timezone_name()]
+    translation.activate(language)
+    timezone.activate(zone)
+    return found
+
+
+@task
+def use_the_cache(key):
+    cache = caches["default"]
+    cache.set(key, "set")
+    return [cache.get(key), id(cache), threading.current_thread() is threading.main_thread()]
