@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 
 import pytest
 from waiting import until
@@ -146,7 +147,8 @@ def test_heartbeats_keep_what_takes_longer_than_its_lease(make_worker, live_stor
 
 def test_a_job_that_was_lost_comes_back_to_the_same_worker(make_worker, live_store):
     """Its heartbeat was late: the body of the old attempt is cancelled, and the result of the new one counts."""
-    worker = make_worker(lease=50, heartbeat=3_600_000)
+    worker = make_worker(lease=50)
+    worker.settings = replace(worker.settings, heartbeat=3600.0)  # no heartbeat renews it
     go_on = threading.Event()
 
     @worker.task("t", max_retries=1000, retry_policy={"kind": "fixed", "intervals": [0]})
@@ -167,7 +169,7 @@ def test_a_job_that_was_lost_comes_back_to_the_same_worker(make_worker, live_sto
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_deadline_ends_an_attempt(make_worker, live_store, asynchronous):
-    worker = make_worker(heartbeat=3_600_000)
+    worker = make_worker(heartbeat=29_999)
     ended: list[str | None] = []
 
     if asynchronous:

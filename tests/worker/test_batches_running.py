@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -377,7 +378,8 @@ def test_a_call_that_fails_is_made_again(live_store, call):
 def test_a_job_that_was_lost_comes_back_to_the_same_worker(make_worker, live_store):
     """Its heartbeat was late: the old body continues without a use for its result, and keeps its slot."""
     live_store.queues.set("default", groups={"size": 2})
-    worker = make_worker(lease=50, heartbeat=3_600_000)
+    worker = make_worker(lease=50)
+    worker.settings = replace(worker.settings, heartbeat=3600.0)  # no heartbeat renews it
     go_on = threading.Event()
 
     @worker.batch_task("t", group="g", max_retries=1000, retry_policy={"kind": "fixed", "intervals": [0]})

@@ -98,7 +98,7 @@ def test_a_worker_of_a_server_sends_them_too():
 
 
 def test_each_job_of_a_batch_reports_on_its_own(worker: Worker, store: rc.Store):
-    @worker.batch_task("t", group=True, retention="kept")
+    @worker.batch_task("t", retention="kept")
     def body(payloads: Sequence[int]):
         for job, n in zip(current_batch(), payloads, strict=True):
             job.report(f"number {n}")

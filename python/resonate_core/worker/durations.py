@@ -1,5 +1,5 @@
-"""Durations as callers give them."""
+"""Durations and numbers as callers give them."""
 
-from .._calls.values import Duration, milliseconds
+from .._calls.values import Duration, integer as whole, milliseconds
 
-__all__ = ["Duration", "milliseconds"]
+__all__ = ["Duration", "milliseconds", "whole"]

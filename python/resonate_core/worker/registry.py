@@ -14,6 +14,7 @@ from .execution import Middleware, as_middleware
 from .listening import Listening
 from .options import OPTIONS, JobOptions, PeriodicOptions, TaskOptions
 from .periodic import Periodic
+from .probes import refuse_options
 from .records import JobRecord
 from .tasks import BatchTask, RetryOn, WorkerTask, refuse_unknown, require_key
 from .tracing import Tracing, tracing as make_tracing
@@ -334,6 +335,7 @@ class Registry(Listening):
         if self.lifecycle is not None:
             merged.setdefault("lifecycle", self.lifecycle)
         require_key(kind, merged)
+        refuse_options(kind, merged)
         named = name or kind
         if any(each.name == named for each in self.periodics):
             raise Invalid(f"name of a periodic job must be unique, got {named!r}: give this one a name= of its own")

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
+from .._instants import NEVER
 from .._stopwatch import doubled
 from ..errors import ResonateError
 from .claiming import Round, run_round
@@ -290,7 +291,7 @@ class Session:
     def _before_claim(self) -> None:
         self._woken = False  # a wake-up from here on may be for something that this claim does not see
         polls = self._parts.environment.polls
-        self._wakeup.rearm(self._client.now() + int(self._settings.poll_interval * 1000) if polls else None)
+        self._wakeup.rearm(min(self._client.now() + int(self._settings.poll_interval * 1000), NEVER) if polls else None)
 
     def _claim_now(self) -> None:
         self._woken = True

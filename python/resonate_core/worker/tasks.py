@@ -16,7 +16,9 @@ from ..submission import DEFAULT_SCHEMA, submit
 from .calling import BatchCall, Call, Read, Upcast, is_async
 from .client import Client
 from .durations import milliseconds
+from .groups import is_retried
 from .options import OF_ONE_JOB, OPTIONS, JobOptions, JobsOptions
+from .probes import refuse_options
 from .records import JobRecord
 from .signature import is_generator, wraps_async
 from .tracing import Tracing
@@ -96,7 +98,7 @@ class WorkerTask(Generic[P, R]):
         type: The type of its jobs.
         function: The handler.
         is_async: Whether it runs in an event loop; otherwise in a thread.
-        may_return_coroutine: Whether it is a synchronous wrapper of an asynchronous function: what it returns is awaited in the loop.
+        may_return_coroutine: Whether it is a synchronous wrapper of an asynchronous function: its result is awaited in the loop.
         options: Options of all of its jobs.
 
     Example:
@@ -146,6 +148,8 @@ class WorkerTask(Generic[P, R]):
         self.may_return_coroutine = wraps_async(function)
         self.options = dict(options)
         self.timeout = milliseconds("timeout", options["timeout"], 1) if options.get("timeout") is not None else None
+        if options or lifecycle is not None:
+            refuse_options(type, {"lifecycle": lifecycle, **options})
         self._preset: dict[str, Any] = {}  # by `using`
         self._bind(function, unpack, upcast, names)
         self.invoke: Callable[[Any], Any] = self.call.invoke
@@ -163,7 +167,9 @@ class WorkerTask(Generic[P, R]):
         return f"<{type(self).__name__} {self.type!r}>"
 
     def retries(self, error: BaseException) -> bool:
-        """Whether the task's ``retry_on`` retries this error. If a predicate raises, the error is retried.
+        """Whether the task's ``retry_on`` retries this error; a group also if it retries each of its members.
+
+        If a predicate raises, the error is retried.
 
         Args:
             error: What the handler raised.
@@ -175,7 +181,7 @@ class WorkerTask(Generic[P, R]):
             (True, False)
         """
         try:
-            return bool(self._retries(error))
+            return is_retried(error, self._retries)
         except Exception:
             _log.exception("retry_on of %r raised; the job is retried", self.type)
             return True

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from .._core import Store
+from .._instants import NEVER
 from ..errors import Invalid
 from .client import Client, Queues, names_of
 from .drain import Drained, drain, drain_async
-from .durations import Duration, milliseconds
+from .durations import Duration, milliseconds, whole
 from .environment import Environment, Target, WorkerStore, default
+from .probes import refuse_claim
 from .registry import Registry
 from .reporting import Counts
 from .running import Runner
@@ -53,7 +55,7 @@ class Worker(Registry):
             step, they count as running while they wait.
         poll_interval: The longest pause between two claims, in ms or as a timedelta. Commits of this process, notices of PostgreSQL and
             the stream of a server wake the worker at once; only a job that another process has written to a file is seen this late.
-        heartbeat: How often leases are renewed, in ms or as a timedelta; None: three times in the shorter lease.
+        heartbeat: How often leases are renewed, in ms or as a timedelta, less than the shorter lease; None: three times in it.
         grace: How long a stop waits for running jobs, in ms or as a timedelta.
         token: A bearer token, if `store_or_url` is the URL of a server.
         tracing: Whether enqueues and attempts have OpenTelemetry spans (extra ``otel``); None: if the program has configured a provider.
@@ -94,9 +96,9 @@ class Worker(Registry):
         environment: Environment | None = None,
     ) -> None:
         super().__init__(lambda: self.client, lifecycle, tracing)
-        if concurrency < 1:
+        if whole("concurrency", concurrency) < 1:
             raise Invalid(f"concurrency must be at least 1, got {concurrency}")
-        if batch < 0:
+        if whole("batch", batch) < 0:
             raise Invalid(f"batch must be at least 0, got {batch}")
         if not names_of(queues):
             raise Invalid(f"queues must name at least one queue, got {queues!r}")
@@ -112,10 +114,12 @@ class Worker(Registry):
             run_lease=run_lease,
             strict=strict,
             batch=batch,
-            poll_interval=milliseconds("poll_interval", poll_interval, 1) / 1000,
-            heartbeat=(min(lease, run_lease) / 3 if heartbeat is None else milliseconds("heartbeat", heartbeat, 1)) / 1000,
-            grace=milliseconds("grace", grace) / 1000,
+            poll_interval=_bounded("poll_interval", poll_interval, 1) / 1000,
+            heartbeat=_heartbeat(heartbeat, min(lease, run_lease)) / 1000,
+            grace=_bounded("grace", grace) / 1000,
         )
+        found = self.settings
+        refuse_claim(found.queues, worker=found.name, lease=lease, run_lease=run_lease, strict=strict)
         self.counts = Counts()
         self._runner = Runner(self.settings, self._parts)
         _made.add(self)
@@ -358,6 +362,25 @@ class Worker(Registry):
             ['hello, ada']
         """
         return await drain_async(self._parts(), limit, advance, until)
+
+
+def _bounded(name: str, given: Duration, least: int = 0) -> int:
+    found = milliseconds(name, given, least)
+    if found > NEVER:
+        raise Invalid(f"{name} must fit into 64 bits, got {found} ms")
+    return found
+
+
+def _heartbeat(given: Duration | None, lease: int) -> float:
+    if given is None:
+        return lease / 3
+    heartbeat = milliseconds("heartbeat", given, 1)
+    if heartbeat >= lease:
+        raise Invalid(
+            f"heartbeat must be shorter than lease and run_lease, got {heartbeat} ms with a lease of {lease} ms: each job that runs "
+            "longer would be lost; leave it out to renew the lease three times"
+        )
+    return heartbeat
 
 
 def _begin_anew() -> None:
