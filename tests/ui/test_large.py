@@ -152,6 +152,8 @@ LARGE_VIEWS: list[tuple[str, dict[str, Any]]] = [
     ("workers", {}),
     ("messages", {}),
     ("why", {"id": "job:00000000000003e8"}),
+    ("stuck", {}),
+    ("workflows", {"state": "pending"}),
     ("find", {"q": "job:00000000000003e8"}),
 ]
 

@@ -50,6 +50,7 @@ VIEWS: list[tuple[str, dict[str, Any]]] = [
     ("audit", {}),
     ("why", {"id": "archived"}),
     ("why", {"id": "flow"}),
+    ("stuck", {}),
     ("find", {"q": "a"}),
     ("travel", {}),
 ]

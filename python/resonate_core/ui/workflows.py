@@ -24,6 +24,8 @@ __all__ = ["promise", "tasks", "workflow", "workflows"]
 _MOST_CALLS = 2000
 #: In a list: the most calls of one workflow that are searched, and the most awaited ids that a note names.
 _MOST_SEARCHED, _NAMED = 200, 2
+#: The most promises of a store that is read as a whole for a list, which is read again after each change.
+_MOST_READ = 2000
 
 
 def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
@@ -64,6 +66,8 @@ def _waits(access: StoreAccess, ids: list[str]) -> dict[str, list[str]]:
     pending = {id: [one["id"] for one in others if one["state"] == "pending"] for id, others in family.items()}
     rows = access.rows([other for others in pending.values() for other in others])
     found = {id: [other for other in others if other in rows and id in rows[other]["callbacks"]] for id, others in pending.items()}
+    if access.store.promises.count() > _MOST_READ:
+        return found
     return found | awaited_by_each(access, [id for id, others in found.items() if not others])
 
 

@@ -141,7 +141,7 @@ export function Field({ of, value, set, wrong }) {
     ${of.hint && html`<span class="hint" id=${`${name}-hint`}>${of.hint}</span>`}${wrong && html`<span class="wrong" id=${`${name}-wrong`}>${wrong}</span>`}</div>`;
 }
 
-export function Preview({ of }) {
+function Preview({ of }) {
   const { changes = [], later = [], laterChanges = [], messages = {} } = of;
   const added = messages.added ?? [];
   const removed = messages.removed ?? [];

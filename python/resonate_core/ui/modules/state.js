@@ -75,7 +75,6 @@ export async function loadSession() {
 /** Whether the user may change the store, or forks of it; the past cannot be changed. */
 export const operates = () => shared.session?.role === "operate" && !shared.session.readOnly;
 export const mayOperate = () => operates() && !current().query.travel;
-export const feature = (name) => Boolean(shared.session?.features?.[name]);
 
 let changes = 0;
 /** A tick of the live stream. */

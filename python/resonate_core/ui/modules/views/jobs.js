@@ -58,7 +58,7 @@ function Bulk({ of }) {
 }
 
 /** One line about a job: its error, or when it moves. */
-export function Note({ of }) {
+function Note({ of }) {
   if (of.state === "running" || of.state === "claimed") return html`<span title=${of.claimedBy}>${of.report?.progress != null && html`<b>${Math.round(of.report.progress * 100)} %</b> `}by ${of.claimedBy}, since ${when(of.startedAt ?? of.claimedAt)}</span>`;
   if (of.error && of.state !== "completed") return html`<span title=${`${of.error.code}: ${of.error.message ?? ""}`}>${of.nextRetryAt ? html`${when(of.nextRetryAt)}: ` : ""}<b>${of.error.code}</b> <span class="muted">${of.error.message}</span></span>`;
   if (of.gathering) return html`<span class="muted">gathers with group ${of.group}</span>`;

@@ -14,7 +14,7 @@ const pause = (name, paused) => paused
   ? { kind: "queue.resume", data: { queue: name }, title: `Resume ${name}`, verb: "Resume", text: "Workers may claim its jobs again." }
   : { kind: "queue.pause", data: { queue: name }, title: `Pause ${name}`, verb: "Pause", text: "No job of it is claimed until it is resumed. Claimed and running jobs go on." };
 
-export const rateOf = (rate) => (rate ? `${text.number(rate.limit)} in ${text.duration(rate.per)}${rate.burst ? `, at once ${rate.burst}` : ""}` : "no limit");
+const rateOf = (rate) => (rate ? `${text.number(rate.limit)} in ${text.duration(rate.per)}${rate.burst ? `, at once ${rate.burst}` : ""}` : "no limit");
 
 function limits(queue) {
   const whole = (label, low) => parseNumber(label, low);
