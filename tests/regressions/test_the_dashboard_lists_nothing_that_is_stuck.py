@@ -67,6 +67,12 @@ def test_what_is_stuck_is_listed(store: Any) -> None:
     needs = [one["needsPerson"] for one in found.values()]
     assert needs == sorted(needs, reverse=True), "what needs a person is first"
     assert len(client_of(store).see("stuck", limit=2)["items"]) == 2
+    jobs = store.jobs.enqueue_many("charge", [None] * 30, queue="payments", max_retries=0, lifecycle="asynq")
+    for job in store.jobs.claim("payments", len(jobs), worker="w", lease=MINUTE, start=len(jobs)):
+        store.jobs.fail(job.id, job.version, "Down", "no")
+    answer = client_of(store).see("stuck")
+    listed_jobs = [one for one in answer["items"] if one["state"] == "archived"]
+    assert answer["archived"] == 31 - len(listed_jobs) > 0, "what is left out is counted"
 
 
 def test_a_principal_sees_its_own_ids_alone(store: Any) -> None:

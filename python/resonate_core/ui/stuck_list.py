@@ -24,7 +24,10 @@ _WAKING = ("execute", "invoke", "resume")
 
 
 def stuck(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
-    """Jobs, tasks, queues and schedules that do not move by themselves; first those that need a person, the longest wait first."""
+    """Jobs, tasks, queues and schedules that do not move by themselves; first those that need a person, the longest wait first.
+
+    `archived` is the number of archived jobs that are not among them; None if the principal does not see all.
+    """
     found: dict[str, dict[str, Any]] = {}
     for id, since in _candidates(access):
         if id not in found and access.principal.sees(id):
@@ -32,7 +35,10 @@ def stuck(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
             said = {"id": id, "kind": why.kind, "state": why.state, "sentence": why.sentence}
             found[id] = {**said, "since": since, "needsPerson": why.stuck}
     items = sorted(found.values(), key=lambda one: (not one["needsPerson"], NEVER if one["since"] is None else one["since"]))
-    return listed(items[: given.limit], None)
+    shown = items[: given.limit]
+    archived = sum(queue["counts"].get("archived", 0) for queue in access.send("job.stats", {})["queues"])
+    left = archived - sum(one["kind"] == "job" and one["state"] == "archived" for one in shown)
+    return {**listed(shown, None), "archived": None if access.principal.prefix else left}
 
 
 def _candidates(access: StoreAccess) -> Iterator[tuple[str, int | None]]:

@@ -49,11 +49,10 @@ const COLUMNS = [
   { label: "Why", card: false, show: (row) => html`<span class="why-text">${said(row.sentence)}</span>${row.needsPerson &&html` ${NEEDS}`}` },
 ];
 
-/** What of the whole store is stuck. */
 function Stuck() {
   const view = useView("stuck");
-  return html`<${Card} title="Stuck now" flush><${Read} from=${view} what="What is stuck">${({ items }) => (items.length
-    ? html`<${Table} caption="Stuck now" columns=${COLUMNS} rows=${items} keyOf=${(row) => row.id} />`
+  return html`<${Card} title="Stuck now" flush><${Read} from=${view} what="What is stuck">${({ items, archived }) => (items.length
+    ? html`<${Table} caption="Stuck now" columns=${COLUMNS} rows=${items} keyOf=${(row) => row.id} />${archived > 0 && html`<p class="table-foot"><a href=${href("jobs", { state: ["archived"] })}>${archived} more archived</a></p>`}`
     : html`<${Empty} title="Nothing is stuck" icon="check">No job is archived, no task is halted, and no queue or message waits for a worker for more than a minute. For any other id, ask above.</${Empty}>`)}</${Read}></${Card}>`;
 }
 
