@@ -4,5 +4,5 @@ import pytest
 
 pytest.register_assert_rewrite(
     *(f"integration.clients.scenarios.{name}" for name in ("calls", "failures", "quickstart", "surroundings", "waiting")),
-    *(f"integration.clients.{name}" for name in ("peer_process", "scene", "server_process")),
+    *(f"integration.clients.{name}" for name in ("own_tests", "peer_process", "scene", "server_process")),
 )

@@ -60,6 +60,27 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for (client, program), limit in limits.items() if tables else ():
         terminalreporter.write_line(f"limit of {client} in {program}: {limit.reason}")
 
+    _own_tests(terminalreporter)
+
+
+def _own_tests(terminalreporter: Any) -> None:
+    """Prints how many of its own tests each compiled SDK has passed, or why it was skipped."""
+    lines: dict[str, str] = {}
+    for outcome, word in RESULTS.items():
+        for report in terminalreporter.stats.get(outcome, []):
+            found = re.search(r"clients/test_own_tests\.py::test_\w+\[", report.nodeid)
+            if found is None or (report.when != "call" and outcome == "passed"):
+                continue
+            told = dict(report.user_properties).get("own tests", "an example")
+            reason = (
+                f": {report.longrepr[2].removeprefix('Skipped: ')}" if outcome == "skipped" else f" {told}, {report.duration:.1f} s"
+            )
+            lines[report.nodeid.rpartition("::")[2]] = f"{word}{reason}"
+    if lines:
+        terminalreporter.section("published clients: their own tests and examples")
+    for name, line in sorted(lines.items()):
+        terminalreporter.write_line(f"{name}: {line}")
+
 
 def _line(terminalreporter: Any, *cells: str) -> None:
     terminalreporter.write_line("".join(f"{cell:23}" for cell in cells).rstrip())
