@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pages import DOCS, table
 
+from integration.clients import own_tests
 from integration.clients.published import CLIENTS
 from integration.clients.table import PROGRAMS
 from resonate_core.server.metrics import Metrics
@@ -63,3 +64,5 @@ def test_the_table_of_clients_is_the_one_that_is_run() -> None:
     expected = {one.name: ["limit" if client.name in one.limits else "ok" for client in CLIENTS] for one in PROGRAMS}
     assert seen == expected
     assert [row[0].strip("`") for row in table(text, "program | expected result")] == list(expected)
+    own = {row[1]: row[3] for row in table(text, "SDK | version | fetched from")}
+    assert own == {own_tests.RUST: f"{own_tests.RUST_TESTS} pass", own_tests.GO: f"{own_tests.GO_TESTS} pass"}

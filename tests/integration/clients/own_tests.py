@@ -1,4 +1,4 @@
-"""The SDKs for Go and Rust: what they publish contains end-to-end tests of their own, which run on the server at `RESONATE_URL`.
+"""The SDKs for Go and Rust: each publishes end-to-end tests of its own, which run on the server at `RESONATE_URL`.
 
 Both are fetched by the package manager of their language, in the given version, and are not changed. Nothing of them is in this repository.
 """
@@ -19,7 +19,9 @@ from integration.clients.published import SET_UP, code_blocks
 from integration.clients.server_process import clean_environment
 
 RUST = "0.6.0"
+RUST_TESTS = 30
 GO = "v0.0.0-20260611175528-7982d67afce9"
+GO_TESTS = 27
 GO_MODULE = "github.com/resonatehq/resonate-sdk-go"
 GO_EXAMPLES = ("fibonacci", "hello", "pipeline", "saga")
 _PROGRAM = "readme"

@@ -15,13 +15,10 @@ import backends
 import homes
 import resonate_core as rc
 from integration.clients import own_tests
-from integration.clients.own_tests import GO_EXAMPLES, Missing
+from integration.clients.own_tests import GO_EXAMPLES, GO_TESTS, RUST_TESTS, Missing
 from integration.clients.server_process import ServerProcess
 
 pytestmark = pytest.mark.full
-
-RUST_TESTS = 30
-GO_TESTS = 27
 
 
 def needed(name: str, get: Callable[[], Path]) -> Path:
