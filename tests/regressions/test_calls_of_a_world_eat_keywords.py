@@ -60,8 +60,11 @@ def test_a_function_has_parameters_of_any_name():
 
 
 def test_options_of_a_job_are_those_of_a_task():
-    with pytest.raises(TypeError, match=r"greet: got an unexpected keyword argument 'max_retries'; .* what=task\.using\(\.\.\.\)"):
+    told = r"greet: got an unexpected keyword argument 'max_retries'; max_retries of its job: task\.using\(max_retries=\.\.\.\)"
+    with pytest.raises(TypeError, match=told):
         called("greet", "ada", max_retries=0)
+    with pytest.raises(TypeError, match=told):
+        Worker(rc.Store()).task("greet")(greet).delay("ada", max_retries=0)
     task = Worker().task("greet")(greet)
     assert called(task.using(max_retries=0, priority=3), "ada", timeout=5000)[0].max_retries == 0
 

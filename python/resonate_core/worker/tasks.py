@@ -214,7 +214,7 @@ class WorkerTask(Generic[P, R]):
             ...
             resonate_core.errors.Invalid: payload of a job of type 'email:send': to: Expected `str`, got `int`
         """
-        return self.enqueue(self.call.payload_of(*args, **kwargs))
+        return self.enqueue(self._payload_of(args, kwargs))
 
     async def delay_async(self, *args: P.args, **kwargs: P.kwargs) -> JobRecord:
         """As `delay`, without blocking the event loop while the store commits.
@@ -230,7 +230,7 @@ class WorkerTask(Generic[P, R]):
             >>> asyncio.run(task.delay_async("world")).state
             'pending'
         """
-        return await self.enqueue_async(self.call.payload_of(*args, **kwargs))
+        return await self.enqueue_async(self._payload_of(args, kwargs))
 
     def using(self, **options: Unpack[JobOptions]) -> WorkerTask[P, R]:
         """Return this task with other options for the jobs that are enqueued through the returned one.
@@ -251,6 +251,15 @@ class WorkerTask(Generic[P, R]):
         other = copy.copy(self)
         other._preset = {**self._preset, **options}
         return other
+
+    def _payload_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Return the payload of a call. The keywords are the function's; an error says where the options of the job belong."""
+        try:
+            return self.call.payload_of(*args, **kwargs)
+        except TypeError as error:
+            options = sorted((OPTIONS | OF_ONE_JOB) & kwargs.keys())
+            hint = f"; {', '.join(options)} of its job: task.using({options[0]}=...)" if options else ""
+            raise TypeError(f"{self.type}: {error}{hint}") from error
 
     def payload(self, payload: Any) -> Any:
         """Return a payload as the store takes it, once it is known to fit the handler.

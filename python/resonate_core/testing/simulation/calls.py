@@ -14,7 +14,6 @@ from ..._core import Promise
 from ..._failed_attempts import failed_attempts
 from ..._instants import NEVER
 from ...errors import Invalid, StoreBusy, Unreachable
-from ...worker.options import OPTIONS
 from ...worker.tasks import WorkerTask
 from .ground import is_settled
 from .population import Population
@@ -73,7 +72,7 @@ class Calls(Population):
         if task is None:
             await self._call_program(id, what, args, kwargs, _YEAR if length is None else timedelta(milliseconds=length))
             return
-        payload = task.payload(_payload_of(task, args, kwargs))
+        payload = task.payload(task._payload_of(args, kwargs))
         options = task._merged({"id": id} if length is None else {"id": id, "timeout": length})
         while True:
             try:
@@ -173,14 +172,6 @@ def _has_parameter(function: Any, name: str) -> bool:
         return name in inspect.signature(function).parameters
     except (TypeError, ValueError):  # a name, or a C function without a signature
         return False
-
-
-def _payload_of(task: WorkerTask[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    try:
-        return task.call.payload_of(*args, **kwargs)
-    except TypeError as error:
-        hint = "; the options of its job are those of a task: what=task.using(...)" if OPTIONS & kwargs.keys() else ""
-        raise TypeError(f"{task.type}: {error}{hint}") from error
 
 
 def _bound(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
