@@ -42,7 +42,7 @@ def test_another_worker_runs_it(make_store: Callable[..., rc.Store], options: di
     job = store.jobs.get("j")
     assert (job.state, job.retry_count, job.error, job.process_at) == ("scheduled", 0, None, store.now + 1000)
     assert newer(store).run_until_idle(advance=True).outcomes == {"completed": 1}
-    assert store.result("j") == "done"
+    assert store.result("j", timeout=30) == "done"
 
 
 def test_the_pause_grows_and_the_reason_is_reported_once():

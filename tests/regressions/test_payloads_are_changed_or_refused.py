@@ -237,7 +237,7 @@ def test_both_names_of_a_field_are_read(worker: Worker):
 def test_a_result_has_its_aliases_and_computed_fields(worker: Worker):
     job = worker.task("t", retention="kept")(lambda: [FOUR, Computed(side=3)]).enqueue()
     worker.run_until_idle()
-    assert worker.client.store.result(job.id) == [{"out": 4}, {"side": 3, "area": 9}]
+    assert worker.client.store.result(job.id, timeout=30) == [{"out": 4}, {"side": 3, "area": 9}]
 
 
 @pytest.mark.parametrize("value", [Text(data=b"\xff"), {"a": [Text(data=b"\xff")]}])
@@ -286,7 +286,7 @@ def test_results_and_payloads_of_other_types(worker: Worker, value: Any, json: A
     job = worker.task("t", max_retries=0, retention="kept")(lambda: value).enqueue()
     worker.run_until_idle()
     assert worker.client.store.jobs.get(job.id).error is None
-    assert worker.client.store.result(job.id) == json
+    assert worker.client.store.result(job.id, timeout=30) == json
     assert worker.task("p")(lambda payload: None).enqueue(value).payload.json() == json
 
 
@@ -321,7 +321,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, worker: Worker):
     for value, json in RESULTS:
         job = worker.task(f"t{id(value)}", max_retries=0, retention="kept")(returns(value)).enqueue()
         worker.run_until_idle()
-        assert worker.client.store.result(job.id) == json
+        assert worker.client.store.result(job.id, timeout=30) == json
 
 
 def returns(value: Any) -> Callable[[], Any]:

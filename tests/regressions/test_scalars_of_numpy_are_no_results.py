@@ -37,7 +37,7 @@ def test_they_are_stored(value: Any, json: Any):
     worker = Worker(rc.Store(clock=rc.ManualClock()))
     job = worker.task("t", max_retries=0, retention="kept")(lambda: value).enqueue()
     worker.run_until_idle()
-    assert worker.client.store.result(job.id) == json
+    assert worker.client.store.result(job.id, timeout=30) == json
     assert worker.task("p")(lambda payload: None).enqueue(value).payload.json() == json
 
 
