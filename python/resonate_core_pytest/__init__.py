@@ -214,6 +214,14 @@ def _of_a_run(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Forget the stage of an earlier attempt: plugins that repeat a failed test set up the same item again."""
+    stages = sys.modules.get("resonate_core.testing.stage")
+    if stages is not None:
+        stages.forget(item)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run an explored test many times."""
     __tracebackhide__ = True

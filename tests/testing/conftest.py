@@ -27,6 +27,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[
     def run(text: str, *arguments: str, ini: str = "") -> pytest.RunResult:
         pytester.makefile(".ini", pytest=f"[pytest]\naddopts = --strict-markers\n{ini}")
         pytester.makepyfile(test_it="import pytest\nimport resonate_core as rc\nfrom resonate_core.testing import *\n" + text)
-        return pytester.runpytest_inprocess("-p", "resonate_core.testing.plugin", "-p", "no:cacheprovider", *arguments)
+        left_out = [part for name in ("cacheprovider", "asyncio", "flaky", "rerunfailures") for part in ("-p", f"no:{name}")]
+        return pytester.runpytest_inprocess("-p", "resonate_core.testing.plugin", *left_out, *arguments)
 
     return run

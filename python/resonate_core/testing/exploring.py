@@ -113,7 +113,13 @@ def run_explored(item: pytest.Function) -> None:
     shared = {name: item.funcargs[name] for name in names if name not in OF_A_RUN}
     used = [name for name in PARTS if f"resonate_{name}" in names]
     scenario = _scenario(item, shared, used)
-    Explorer(item).search(scenario, marker.kwargs, source_of(item.obj, _fixtures_of_module(item)))
+    Explorer(item).search(scenario, marker.kwargs, source_of(_function_of(item), _fixtures_of_module(item)))
+
+
+def _function_of(item: pytest.Function) -> Callable[..., Any]:
+    """Return the function of a test; of a coroutine that a plugin made a plain function (pytest-asyncio), the coroutine function."""
+    found: Callable[..., Any] = inspect.unwrap(item.obj, stop=inspect.iscoroutinefunction)
+    return found if inspect.iscoroutinefunction(found) and "resonate_world" in item._fixtureinfo.argnames else item.obj
 
 
 def _fixtures_of_module(item: pytest.Function) -> list[str]:
@@ -123,7 +129,7 @@ def _fixtures_of_module(item: pytest.Function) -> list[str]:
 
 
 def _scenario(item: pytest.Function, shared: Mapping[str, Any], used: list[str]) -> Callable[..., Any]:
-    function = item.obj
+    function = _function_of(item)
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
@@ -159,7 +165,7 @@ def _scenario(item: pytest.Function, shared: Mapping[str, Any], used: list[str])
 
 def _check_fixtures(item: pytest.Function) -> None:
     """Refuse fixtures that would be shared by all runs although they hold the store of one."""
-    is_coroutine = inspect.iscoroutinefunction(item.obj)
+    is_coroutine = inspect.iscoroutinefunction(_function_of(item))
     names = set(item._fixtureinfo.argnames)
     wrong = sorted(names & ({f"resonate_{name}" for name in (*PARTS, "choices")} if is_coroutine else {"resonate_world"}))
     if wrong:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -33,6 +34,9 @@ FAILURE: pytest.StashKey[Any] = pytest.StashKey()
 
 TRACES: pytest.StashKey[str] = pytest.StashKey()
 """Where an explored test leaves the recording of its shortest failing run."""
+
+_FOLDER: pytest.StashKey[Path | None] = pytest.StashKey()
+"""Where a run without folders of pytest has the folder of its pictures, which stays."""
 
 _pictures = itertools.count()
 
@@ -136,8 +140,13 @@ def _from_here(value: str, config: pytest.Config) -> str:
 def folder_of(config: pytest.Config) -> Path:
     """Return the folder of pictures and traces, which is made."""
     given = config.getoption("resonate_pictures") or config.getini("resonate_pictures")
-    factory: pytest.TempPathFactory = config._tmp_path_factory  # type: ignore[attr-defined]
-    folder = config.rootpath / given if given else factory.getbasetemp() / "resonate"
+    if given:
+        folder = config.rootpath / given
+    elif (factory := getattr(config, "_tmp_path_factory", None)) is not None:
+        folder = factory.getbasetemp() / "resonate"
+    else:  # -p no:tmpdir
+        folder = config.stash.setdefault(_FOLDER, None) or Path(mkdtemp(prefix="resonate-"))
+        config.stash[_FOLDER] = folder
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ..worker import Worker
     from .servers import LiveServer
 
-__all__ = ["STAGE", "Stage", "StageOptions", "options_of", "stage_of"]
+__all__ = ["STAGE", "Stage", "StageOptions", "forget", "options_of", "stage_of"]
 
 DEFAULT_SCHEMA = "resonate_test"
 """The schema of PostgreSQL, if the URL names none; processes of pytest-xdist append their names."""
@@ -191,6 +192,14 @@ def stage_of(item: pytest.Item, back_end: str | None = None) -> Stage:
     return stage
 
 
+def forget(item: pytest.Item) -> None:
+    """Close the stage of a test, if it has one: its next attempt gets a new one."""
+    stage = item.stash.get(STAGE, None)
+    if stage is not None:
+        del item.stash[STAGE]
+        stage.close()
+
+
 def options_of(item: pytest.Item) -> StageOptions:
     """Read the options of a test from its markers and the settings.
 
@@ -206,7 +215,6 @@ def options_of(item: pytest.Item) -> StageOptions:
         clock = {"start": SystemClock().now}  # clients compute deadlines with the system's clock
     record = store.pop("record", True)
     place = worker.pop("place", "" if worker else config.getini("resonate_worker"))
-    factory: pytest.TempPathFactory = config._tmp_path_factory  # type: ignore[attr-defined]
     return StageOptions(
         back_end=plugin.default_backends(config)[0],
         clock=clock,
@@ -216,8 +224,18 @@ def options_of(item: pytest.Item) -> StageOptions:
         worker=worker,
         server=server,
         postgres=config.getoption("resonate_postgres") or config.getini("resonate_postgres"),
-        folder=lambda: factory.mktemp("resonate-store"),
+        folder=lambda: _new_folder(config),
     )
+
+
+def _new_folder(config: pytest.Config) -> Path:
+    """Make an empty folder: in that of the run, or without it (``-p no:tmpdir``) one that is deleted at the end of the run."""
+    factory: pytest.TempPathFactory | None = getattr(config, "_tmp_path_factory", None)
+    if factory is not None:
+        return factory.mktemp("resonate-store")
+    folder = TemporaryDirectory(prefix="resonate-store-")
+    config.add_cleanup(folder.cleanup)
+    return Path(folder.name)
 
 
 def _check_clock(item: pytest.Item, clock: Mapping[str, Any]) -> None:
