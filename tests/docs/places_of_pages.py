@@ -39,6 +39,7 @@ PLACES = {
 
 #: What the Python sessions of a page import besides the core, as the page names it: extras, and packages of others.
 SESSIONS_NEED = {
+    "docs/conformance.md": ("conformance",),
     "docs/dashboard.md": ("server",),
     "docs/explore.md": ("testing",),
     "docs/operations.md": ("cli,otel", "opentelemetry-sdk"),
