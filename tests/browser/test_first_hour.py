@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
 
@@ -356,3 +357,14 @@ def test_on_a_phone_filters_open_and_are_counted(shop: Shop, open_page: Opener) 
     page.get_by_role("button", name="Filters (2)").wait_for()
     page.set_viewport_size({"width": 1280, "height": 860})
     assert page.get_by_role("button", name="Filters (2)").is_hidden() and page.get_by_label("Type", exact=True).is_visible()
+
+
+@pytest.mark.parametrize("width", [360, 700, 1280])
+def test_the_labels_of_a_timeline_do_not_overlap(shop: Shop, open_page: Opener, width: int) -> None:
+    page = open_page(shop.base, width=width).go(f"workflow?id={scene.STUCK}")
+    page.locator(".rt-tick-text").first.wait_for()
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('.rt-tick-text')].map((one) => one.getBoundingClientRect()).map(({ left, right }) => [left, right])"
+    )
+    assert len(boxes) >= 2
+    assert all(before[1] < after[0] for before, after in pairwise(boxes)), boxes

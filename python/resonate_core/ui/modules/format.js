@@ -1,7 +1,7 @@
 // Texts for instants, durations, numbers and values.
 
 /** From here on an instant means "never" in records of the wire. */
-export const NEVER = 9e18;
+const NEVER = 9e18;
 export const isNever = (at) => at == null || at >= NEVER;
 
 const clock = { offset: 0, fixed: null };

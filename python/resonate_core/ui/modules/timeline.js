@@ -262,10 +262,13 @@ class Timeline {
   drawAxis(scale) {
     const left = this.plot.getBoundingClientRect().left - this.axis.getBoundingClientRect().left;
     const group = make("g", { transform: `translate(${left} 0)` });
+    let taken = 0;
     for (const tick of ticks(scale.from, scale.to, this.data.dates, Math.max(scale.width / 90, 2))) {
       const x = scale.x(tick.at);
       group.append(make("line", { x1: x, x2: x, y1: AXIS - 6, y2: AXIS, class: "rt-tick-line" }));
       const anchor = x > scale.width - 36 ? "end" : x < 30 ? "start" : "middle";
+      if (x < taken) continue; // no room beside the day
+      taken = anchor === "start" ? x + tick.text.length * 6.5 + 20 : 0;
       const classes = tick.major ? "rt-tick-text rt-major" : "rt-tick-text";
       group.append(make("text", { x, y: AXIS - 11, "text-anchor": anchor, class: classes }, tick.text));
     }
@@ -277,7 +280,7 @@ class Timeline {
       free = x + 6 * event.text.length + 8;
       group.append(make("text", { x, y: 9, class: `rt-event-text rt-event-text-${event.kind}` }, event.text));
     }
-    const at = this.at ?? null;
+    const { at } = this;
     if (at !== null && at >= scale.from && at <= scale.to) {
       group.append(make("path", { d: `M${scale.x(at)} ${AXIS} l-5 -7 h10 Z`, class: "rt-cursor-head" }));
     }

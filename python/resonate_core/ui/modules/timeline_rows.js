@@ -1,8 +1,8 @@
-// Which rows a timeline has: folded, filtered, or a lane for each worker. And what is known of a row at an instant.
+// The rows of a timeline: folded, filtered, or a lane for each worker.
 
 import { colourOf } from "./timeline_time.js";
 
-export const ROWS_UNFOLDED = 40; // with more rows than these, folds begin closed
+const ROWS_UNFOLDED = 40; // with more rows than these, folds begin closed
 const MOST_LANES = 60;
 
 // What a row's state is at an instant: {state, span, since}; null before it was created.

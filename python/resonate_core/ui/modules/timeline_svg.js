@@ -204,7 +204,7 @@ export class Painter {
   }
 }
 
-export function endOf(row, data) {
+function endOf(row, data) {
   const last = row.changes[row.changes.length - 1];
   return last && last[1] !== "pending" && last[1] !== "active" ? last[0] : data.end;
 }

@@ -9,7 +9,7 @@ export const STEPS = [
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-export const WORKER_COLOURS = 16;
+const WORKER_COLOURS = 16;
 
 // The number of a worker's colour: FNV-1a with the finalizer of MurmurHash3, as worker_colour of Python.
 export function colourOf(name) {

@@ -97,7 +97,7 @@ function Steps({ of, n, to }) {
 const DO = [["", "nothing"], ["job.run", "run a job"], ["job.cancel", "cancel a job"], ["task.halt", "halt a task"], ["task.continue", "resume a task"], ["promise.settle", "resolve a promise"], ["queue.pause", "pause a queue"], ["queue.resume", "resume a queue"]];
 const ADVANCES = [[0, "nothing"], [60_000, "a minute"], [3_600_000, "an hour"], [86_400_000, "a day"]];
 
-/** Another course of events from here on: a fork, on which one thing is done and time moves. */
+/** A fork, on which one thing is done and time moves. */
 function Fork({ of, n, open }) {
   const [kind, setKind] = useState("");
   const [id, setId] = useState("");
