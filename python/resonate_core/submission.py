@@ -5,14 +5,14 @@ The request is written into a table of the store, on the caller's connection. Th
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
-from collections.abc import Coroutine, Mapping
-from contextlib import closing, nullcontext
+from collections.abc import Mapping
+from contextlib import closing
 from functools import cache
 from typing import Any
 
+from ._caller_connections import Number, write_on
 from ._core import sqlite_library, submission_problem
 from ._server_client import VERSION, envelope
 from .errors import Invalid, Unsupported
@@ -24,9 +24,7 @@ DEFAULT_SCHEMA = "resonate"
 _SCHEMA = re.compile(r"[a-z0-9_]{1,63}")
 
 
-def submit(
-    connection: Any, kind: str, data: Mapping[str, Any], *, schema: str = DEFAULT_SCHEMA, version: str = VERSION
-) -> int | Coroutine[Any, Any, int]:
+def submit(connection: Any, kind: str, data: Mapping[str, Any], *, schema: str = DEFAULT_SCHEMA, version: str = VERSION) -> Number:
     """Write a request to the store on a connection of the caller's, in its present transaction.
 
     If the transaction commits, the store runs the request once, after all requests that were committed before it was submitted. If
@@ -34,8 +32,9 @@ def submit(
     when it runs it (as with status 409) is kept with the status, and `Store.problems` lists it; later requests run.
 
     The connection must be one to the database of the store: for PostgreSQL of psycopg, psycopg2, asyncpg, SQLAlchemy (also a session)
-    or Django; for a file of sqlite3, aiosqlite, SQLAlchemy or Django. With an asynchronous one, await the result. On PostgreSQL its
-    role needs USAGE on the store's schema. The tables must be there: the first process that opens the store makes them.
+    or Django; for a file of sqlite3, aiosqlite, SQLAlchemy or Django. Subclasses are accepted, scoped sessions, connections from a
+    pool and those that a tracer has wrapped, with any row factory. With an asynchronous one, await the result. On PostgreSQL its role
+    needs USAGE on the store's schema. The tables must be there: the first process that opens the store makes them.
 
     Args:
         connection: An open connection, session or cursor.
@@ -77,32 +76,7 @@ def submit(
     problem = submission_problem(request)
     if problem is not None:
         raise Invalid(problem)
-    return _send(connection, schema, request)
-
-
-def _send(connection: Any, schema: str, request: str) -> int | Coroutine[Any, Any, int]:
-    library = type(connection).__module__.partition(".")[0]
-    if library == "sqlalchemy":
-        from sqlalchemy import text
-
-        bind = connection.get_bind() if hasattr(connection, "get_bind") else connection
-        clause = text(_statement(bind.dialect.name == "sqlite", schema, ":request"))
-        if inspect.iscoroutinefunction(connection.execute):
-            return _scalar_of(connection.execute(clause, {"request": request}))
-        return int(connection.execute(clause, {"request": request}).scalar_one())
-    if library == "asyncpg" and hasattr(connection, "is_in_transaction"):  # a pool has none: its connections are not the caller's
-        return _number_of(connection.fetchval(_statement(False, schema, "$1"), request))
-    of_sqlite = library in ("sqlite3", "aiosqlite")
-    statement = _statement(of_sqlite or _vendor(connection) == "sqlite", schema, "?" if of_sqlite else "%s")
-    if library == "aiosqlite" or (hasattr(connection, "execute") and inspect.iscoroutinefunction(connection.execute)):
-        return _row_of(connection, statement, request)
-    makes_cursors = callable(getattr(connection, "cursor", None))
-    if not (makes_cursors or hasattr(connection, "fetchone")):
-        shown = None if connection is None else type(connection).__qualname__
-        raise Unsupported(f"connection must be of sqlite3, aiosqlite, psycopg, asyncpg, SQLAlchemy or Django, got {shown}")
-    with closing(connection.cursor()) if makes_cursors else nullcontext(connection) as cursor:
-        cursor.execute(statement, [request])
-        return _number_in(cursor.fetchall()[0])
+    return write_on(connection, lambda in_file, parameter: _statement(in_file, schema, parameter), request)
 
 
 def _refuse_other_library() -> None:
@@ -130,33 +104,10 @@ def _source_id() -> str:
 
 
 def _statement(in_file: bool, schema: str, parameter: str) -> str:
-    """The statement that writes a request and returns its number. `parameter` is how the connection's library marks the request."""
+    """The statement that writes a request. `parameter` is how the connection's library marks the request."""
     if not in_file:
-        return f"SELECT {schema}.submit(CAST(CAST({parameter} AS text) AS jsonb)) AS number"
+        return f'SELECT "{schema}".submit(CAST(CAST({parameter} AS text) AS jsonb)) AS number'
     _refuse_other_library()
     if schema != DEFAULT_SCHEMA:
         raise Invalid(f"schema must be {DEFAULT_SCHEMA!r} for a file, which has no schemas, got {schema!r}")
-    return f"INSERT INTO resonate_inbox (request) VALUES ({parameter}) RETURNING number"
-
-
-def _vendor(connection: Any) -> str | None:
-    """The database of a connection or cursor of Django."""
-    return getattr(getattr(connection, "db", connection), "vendor", None)
-
-
-def _number_in(row: Any) -> int:
-    """The number in a row, whatever the connection makes of its rows."""
-    return int(row["number"] if isinstance(row, Mapping) else row[0])
-
-
-async def _number_of(answer: Any) -> int:
-    return int(await answer)
-
-
-async def _scalar_of(result: Any) -> int:
-    return int((await result).scalar_one())
-
-
-async def _row_of(connection: Any, statement: str, request: str) -> int:
-    cursor = await connection.execute(statement, [request])
-    return _number_in(next(iter(await cursor.fetchall())))
+    return f"INSERT INTO resonate_inbox (request) VALUES ({parameter})"
