@@ -1,7 +1,7 @@
 """Writes the request of `submit` on a connection of the caller's, of any of the usual libraries.
 
-A connection is recognized by its class, or one of that class's bases, among those of libraries that the program has imported: what it
-was made by, and what it makes of its rows, is the program's own matter. No row is read that a row factory has made, because an error
+A connection is recognized by its class, or one of that class's bases, among those of libraries that the program has imported. How the
+program makes its connections and rows does not matter. No row is read that a row factory has made, because an error
 after the request was written would be worse than a refusal before it.
 """
 

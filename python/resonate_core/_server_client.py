@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._calls.call import VERSION
 from ._extras import how_to_install
+from ._http import async_client, client
 from ._per_process import PerProcess
 from .errors import Invalid, ResonateError, Unreachable
 
@@ -218,9 +219,7 @@ class ServerClient(ServerAddress):
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
         super().__init__(url, token, timeout)
-        import httpx
-
-        self._of_process = PerProcess(lambda: httpx.Client(headers=self.headers, timeout=timeout, limits=_limits()))
+        self._of_process = PerProcess(lambda: client(headers=self.headers, timeout=timeout, limits=_limits()))
         self._of_process.get()
 
     @property
@@ -258,6 +257,19 @@ class ServerClient(ServerAddress):
             raise self.failed(error) from error
         return self.read_batch(response, requests)
 
+    def get(self, path: str, parameters: Mapping[str, str]) -> httpx.Response:
+        """Ask for a page below the server's address.
+
+        Raises:
+            Unreachable: There was no answer.
+        """
+        import httpx
+
+        try:
+            return self._http.get(self.http_url.join(path), params=parameters)
+        except httpx.HTTPError as error:
+            raise self.failed(error) from error
+
     def stream(self, path: str, silence: float) -> AbstractContextManager[httpx.Response]:
         """Open a stream of events.
 
@@ -286,9 +298,7 @@ class AsyncServerClient(ServerAddress):
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
         super().__init__(url, token, timeout)
-        import httpx
-
-        self._http = httpx.AsyncClient(headers=self.headers, timeout=timeout, limits=_limits())
+        self._http = async_client(headers=self.headers, timeout=timeout, limits=_limits())
 
     async def post(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request; see `ServerClient.post`."""

@@ -6,7 +6,7 @@ import itertools
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -178,14 +178,20 @@ class UrlTarget(Target):
         return UrlTarget(server.url, self.dialect, server.token, server.timeout)
 
     @property
-    def address(self) -> tuple[str, str | None]:
-        """The URL and the token, for requests that are not part of the protocol."""
-        return self._remote.server.url.rstrip("/"), self._remote.server.token
-
-    @property
     def name(self) -> str:
         """The URL, without its password."""
         return self._remote.server.name
+
+    def page(self, path: str, parameters: Mapping[str, str]) -> Any:
+        """Ask for a page that is not part of the protocol; return the response of httpx.
+
+        Raises:
+            Failure: There was no answer.
+        """
+        try:
+            return self._remote.server.get(path, parameters)
+        except Unreachable as error:
+            raise Failure(error.message, Exit.UNREACHABLE) from error
 
     def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
         """Send requests as a client does, each once."""

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import resonate_core as rc
-from resonate_core._extras import how_to_install
 from resonate_core._instants import when
 from resonate_core.cli.command import Session
 from resonate_core.cli.exits import Exit, Failure, code_of
@@ -50,16 +49,7 @@ def _following(found: dict[str, Any]) -> str:
 
 def _asked(target: UrlTarget, id: str) -> dict[str, Any]:
     """Ask the dashboard of a server: it shows which task awaits a promise, which no request of the protocol shows."""
-    try:
-        import httpx
-    except ModuleNotFoundError as error:
-        raise Failure(f"why needs httpx for a server: {how_to_install('server')}", Exit.USAGE) from error
-    url, token = target.address
-    headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    try:
-        answer = httpx.get(f"{url}/ui/api/why", params={"id": id}, headers=headers, timeout=30, trust_env=False)
-    except httpx.HTTPError as error:
-        raise Failure(f"{target.name} cannot be reached: {error}", Exit.UNREACHABLE) from error
+    answer = target.page("ui/api/why", {"id": id})
     if answer.status_code == 404 or "content-security-policy" not in answer.headers:
         raise Failure(f"{target.name} has no dashboard: start it with --ui", Exit.UNREACHABLE, answer.status_code)
     found: dict[str, Any] = json.loads(answer.text)

@@ -1,7 +1,8 @@
-"""uvicorn's HTTP protocols with a time limit and a size limit for the head of a request.
+"""uvicorn's HTTP protocols with a time limit and a size limit for the head of a request, and answers to clients that half-close.
 
 The head is the request's line and its headers. uvicorn waits for the rest of a head without a limit, and httptools accepts a head of
-any size: uvicorn's own limits begin with the body.
+any size: uvicorn's own limits begin with the body. uvicorn closes a connection as soon as its client has sent its last byte, although
+the client may wait for its answer.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 from typing import TYPE_CHECKING, Any
+
+from .stream_paths import is_stream
 
 if TYPE_CHECKING:
     from .settings import LimitSettings
@@ -65,6 +68,30 @@ class _HeadTimeout:
         self.transport.close()
 
 
+class _HalfClose:
+    """Mixed into a protocol of uvicorn: answers the requests of a client that has closed its own direction, then closes the other.
+
+    The same packet says that a client is gone. A stream has to notice that, so it ends as before. asyncio cannot half-close TLS.
+    """
+
+    transport: asyncio.Transport
+    cycle: Any
+    _client_has_ended = False
+
+    def eof_received(self) -> bool:
+        """Return whether the connection stays open."""
+        cycle = self.cycle
+        whole = cycle is not None and not cycle.response_complete and not cycle.more_body
+        over_tls = self.transport.get_extra_info("sslcontext") is not None
+        self._client_has_ended = whole and not over_tls and not is_stream(cycle.scope)
+        return self._client_has_ended
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()  # type: ignore[misc]
+        if self._client_has_ended and self.cycle.response_complete:  # of the last of its requests
+            self.transport.close()
+
+
 class _HeadTooLarge(Exception):
     """Stops the parser, which then calls `send_400_response` as for any other error."""
 
@@ -111,14 +138,17 @@ class _HeadLimit:
 
 
 def limited_protocol(limits: LimitSettings) -> type[asyncio.Protocol]:
-    """Return the protocol that uvicorn would choose, with these limits. That of h11 has a size limit already, which uvicorn sets."""
+    """Return the protocol that uvicorn would choose, with these limits, which answers clients that half-close.
+
+    That of h11 has a size limit already, which uvicorn sets.
+    """
     bases: tuple[type, ...]
     if importlib.util.find_spec("httptools") is not None:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-        bases = (_HeadTimeout, _HeadLimit, HttpToolsProtocol)
+        bases = (_HeadTimeout, _HeadLimit, _HalfClose, HttpToolsProtocol)
     else:
         from uvicorn.protocols.http.h11_impl import H11Protocol
 
-        bases = (_HeadTimeout, H11Protocol)
+        bases = (_HeadTimeout, _HalfClose, H11Protocol)
     return type("Protocol", bases, {"head_timeout": limits.header_timeout, "head_bytes": limits.header_bytes})

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
+from .origins import JOB_STREAM
+
 if TYPE_CHECKING:
     from starlette.types import Scope
 
-__all__ = ["queues_of", "segments_after_poll"]
+__all__ = ["is_stream", "queues_of", "segments_after_poll"]
+
+
+def is_stream(scope: Scope) -> bool:
+    """Return whether a request opens a stream, below any root path: of messages, of jobs, or of the dashboard."""
+    path = scope["path"]
+    return scope["method"] == "GET" and ("/poll/" in path or path.endswith((JOB_STREAM, "/api/events")))
 
 
 def segments_after_poll(scope: Scope) -> tuple[str, str] | None:

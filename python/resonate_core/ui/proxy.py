@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from .._http import async_client
 from .._per_process import PerProcess
 from .app import HEADERS, relative_path
 from .files import Assets
@@ -88,8 +89,7 @@ class ServerUi:
     def _connect(self) -> httpx.AsyncClient:
         import httpx
 
-        timeout = httpx.Timeout(30, read=300)
-        return httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False, transport=self._transport)
+        return async_client(timeout=httpx.Timeout(30, read=300), transport=self._transport)
 
     async def _pass_on(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         import httpx
