@@ -16,6 +16,7 @@ namespace resonate {
   F(PQsocket)                       \
   F(PQerrorMessage)                 \
   F(PQserverVersion)                \
+  F(PQparameterStatus)              \
   F(PQsetnonblocking)               \
   F(PQsetNoticeReceiver)            \
   F(PQenterPipelineMode)            \

@@ -57,7 +57,22 @@ std::string without_secrets(const std::string& text, const std::string& url) {
   throw Error(ErrorCode::invalid, "path_or_url must be a URL that PostgreSQL's client accepts: " + why);
 }
 
-// Takes a parameter out of the query of a URL. Ours have plain values: what needs an escape is refused by the caller's check.
+std::string without_escapes(std::string_view text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    unsigned char byte = 0;
+    const char* const digits = text.data() + at + 1;
+    if (text[at] == '%' && at + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      plain += static_cast<char>(byte);
+      at += 2;
+    } else {
+      plain += text[at];
+    }
+  }
+  return plain;
+}
+
+// Takes a parameter out of the query of a URL.
 std::optional<std::string> take_parameter(std::string& url, const std::string& name) {
   std::optional<std::string> value;
   std::size_t at = url.find('?');
@@ -66,7 +81,7 @@ std::optional<std::string> take_parameter(std::string& url, const std::string& n
     const std::size_t end = std::min(url.find('&', begin), url.size());
     const std::string_view one(url.data() + begin, end - begin);
     if (one.substr(0, one.find('=')) == name && one.find('=') != std::string_view::npos) {
-      value = std::string(one.substr(name.size() + 1));
+      value = without_escapes(one.substr(name.size() + 1));
       url.erase(begin, end < url.size() ? end + 1 - begin : end - begin);
       continue;
     }
@@ -93,9 +108,44 @@ void parse_listen(PostgresAddress& address, const std::string& listen) {
   const std::size_t colon = listen.rfind(':');
   const bool has_port = colon != std::string::npos && colon + 1 < listen.size() &&
                         listen.find_first_not_of("0123456789", colon + 1) == std::string::npos;
-  if (!has_port || colon == 0) refuse_url("listen must be yes, no or HOST:PORT, got " + resonate::quoted(listen));
-  address.listen_host = listen.substr(0, colon);
+  std::string host = listen.substr(0, has_port ? colon : 0);
+  const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (in_brackets) host = host.substr(1, host.size() - 2);
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  if (host.empty() || in_brackets != is_ipv6 || host.find_first_of("[]") != std::string::npos)
+    refuse_url("listen must be yes, no or HOST:PORT (an address of IPv6 in brackets), got " + resonate::quoted(listen));
+  address.listen_host = host;
   address.listen_port = listen.substr(colon + 1);
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    parts.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+// A host in a URL: an address of IPv6 has brackets, and the folder of a socket has its slashes escaped.
+std::string host_in_url(const std::string& host) {
+  if (host.find(':') != std::string::npos && host.front() != '/') return "[" + host + "]";
+  std::string text;
+  for (const char c : host) text += c == '/' ? "%2F" : std::string(1, c);
+  return text;
+}
+
+// libpq has lists of hosts and ports; a URL has pairs.
+std::string hosts_in_url(const std::string& hosts, const std::string& ports) {
+  const std::vector<std::string> names = split(hosts);
+  const std::vector<std::string> numbers = split(ports);
+  std::string text;
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    const std::string& port = numbers.size() == 1 ? numbers.front() : numbers[std::min(at, numbers.size() - 1)];
+    text += (at > 0 ? "," : "") + host_in_url(names[at]) + (port.empty() ? "" : ":" + port);
+  }
+  return text;
 }
 
 }  // namespace
@@ -107,6 +157,9 @@ PostgresAddress PostgresAddress::parse(const std::string& url) {
   const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   if (address.schema.empty() || address.schema.size() > 63 || !std::all_of(address.schema.begin(), address.schema.end(), plain))
     refuse_url("schema must be 1 to 63 of a-z, 0-9 and _, got " + resonate::quoted(address.schema));
+  if (address.schema.starts_with("pg_") || address.schema == "information_schema")
+    refuse_url("schema must not begin with pg_ or be information_schema, which are PostgreSQL's own, got " +
+               resonate::quoted(address.schema));
   const std::string prepared = take_parameter(address.url, "prepared").value_or("yes");
   if (prepared != "yes" && prepared != "no") refuse_url("prepared must be yes or no, got " + resonate::quoted(prepared));
   address.prepared = prepared == "yes";
@@ -140,7 +193,18 @@ PostgresAddress PostgresAddress::parse(const std::string& url) {
       refuse_url("connect_timeout must be a number of seconds, at least 1, got " + resonate::quoted(digits));
     address.connect_timeout = Duration{1000} * seconds;
   }
-  address.shown = "postgresql://" + host + (port.empty() ? "" : ":" + port) + "/" + database + "?schema=" + address.schema;
+  address.shown = "postgresql://" + hosts_in_url(host, port) + "/" + database + "?schema=" + address.schema;
+  return address;
+}
+
+std::string PostgresAddress::quoted_schema() const { return '"' + schema + '"'; }
+
+PostgresAddress PostgresAddress::of_listener() const {
+  PostgresAddress address = *this;
+  if (listen_host.empty()) return address;
+  (void)take_parameter(address.url, "hostaddr");  // libpq prefers it to a host
+  address.host = listen_host;
+  address.port = listen_port;
   return address;
 }
 
@@ -174,22 +238,23 @@ void PostgresConnection::abandon() noexcept {
 
 void PostgresConnection::connect(const PostgresAddress& address) {
   const Libpq& pq = libpq();
-  // Parameters of the URL override these defaults: dbname is last, and libpq expands the URL there. tcp_user_timeout ends a
-  // connection whose packets nothing acknowledges for a minute.
-  const char* const keywords[] = {"application_name",
-                                  "client_encoding",
-                                  "keepalives_idle",
-                                  "keepalives_interval",
-                                  "keepalives_count",
-                                  "tcp_user_timeout",
-                                  "dbname",
-                                  "host",
-                                  "port",
-                                  nullptr};
+  // libpq expands the URL at dbname: its parameters override those before it, and those behind it override the URL. All texts of a
+  // store are UTF-8. tcp_user_timeout ends a connection whose packets nothing acknowledges for a minute.
   const auto given = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
-  const char* const values[] = {"resonate_core",     "UTF8", "30", "10", "3", "60000", address.url.c_str(), given(address.host),
-                                given(address.port), nullptr};
-  connection_ = pq.PQconnectStartParams(keywords, values, 1);
+  constexpr std::size_t kParameters = 10;
+  constexpr std::array<const char*, kParameters> keywords = {"application_name",
+                                                             "keepalives_idle",
+                                                             "keepalives_interval",
+                                                             "keepalives_count",
+                                                             "tcp_user_timeout",
+                                                             "dbname",
+                                                             "host",
+                                                             "port",
+                                                             "client_encoding",
+                                                             nullptr};
+  const std::array<const char*, kParameters> values = {
+      "resonate_core", "30", "10", "3", "60000", address.url.c_str(), given(address.host), given(address.port), "UTF8", nullptr};
+  connection_ = pq.PQconnectStartParams(keywords.data(), values.data(), 1);
   if (!connection_) throw std::bad_alloc();
   ++connection_counts.open_connections;
   ++connection_counts.connections;
@@ -205,6 +270,10 @@ void PostgresConnection::connect(const PostgresAddress& address) {
       connection_, [](void*, const PGresult*) {}, nullptr);  // the default prints them
   if (const int version = pq.PQserverVersion(connection_); version < 140000)
     throw PostgresError("0A000", "PostgreSQL must be version 14 or newer, got " + std::to_string(version / 10000));
+  if (const char* const encoding = pq.PQparameterStatus(connection_, "server_encoding");
+      encoding && encoding != std::string_view("UTF8"))
+    throw PostgresError("0A000", "the encoding of the database must be UTF8, got " + std::string(encoding) +
+                                     ": make another database WITH ENCODING 'UTF8' TEMPLATE template0");
   pq.PQenterPipelineMode(connection_);
   backend_ = pq.PQbackendPID(connection_);
   OwnBackends& own = own_backends();

@@ -30,6 +30,10 @@ class PostgresError : public std::runtime_error {
   std::string state_;
 };
 
+// Begins a transaction that writes. Each of its statements must see the last commit, whatever level the role or the database begins
+// with: after the wait for the writer before it, the snapshot of a whole transaction is outdated.
+inline constexpr const char* kBeginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 // The channel of NOTIFY after commits; the payload is the schema.
 inline constexpr const char* kCommitChannel = "resonate_core";
 
@@ -45,6 +49,11 @@ struct PostgresAddress {
   std::string listen_port;
   Duration connect_timeout = 10'000;
   std::string shown;  // without passwords, for messages
+
+  // The schema as a name in SQL: it may be a reserved word, or begin with a digit.
+  std::string quoted_schema() const;
+  // The address to listen at.
+  PostgresAddress of_listener() const;
 
   // Error (invalid) names what is wrong.
   static PostgresAddress parse(const std::string& url);

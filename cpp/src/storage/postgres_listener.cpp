@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "resonate/interruption.hpp"
@@ -98,7 +97,10 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
     for (int retry = kFirstRetry; !stop_->requested; retry = std::min(2 * retry, kLongestRetry)) {
       try {
         PostgresConnection connection(address_, &stop_->requested);
-        connection.run(("LISTEN " + std::string(kCommitChannel)).c_str());
+        // A server may end sessions that stand idle, and so the listener's.
+        connection.send("SELECT set_config('idle_session_timeout', '0', false)");
+        connection.send(("LISTEN " + std::string(kCommitChannel)).c_str());
+        (void)connection.run();
         retry = kFirstRetry / 2;
         notify_watches();  // of commits before it listened
         listen(connection);
@@ -139,10 +141,9 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
 }  // namespace
 
 std::shared_ptr<CommitNotices> listen_to_commits(const std::string& url) {
-  PostgresAddress address = PostgresAddress::parse(url);
+  const PostgresAddress address = PostgresAddress::parse(url);
   if (!address.listens) return nullptr;
-  std::tie(address.host, address.port) = std::tie(address.listen_host, address.listen_port);
-  return std::make_shared<PostgresListener>(std::move(address));
+  return std::make_shared<PostgresListener>(address.of_listener());
 }
 
 }  // namespace resonate

@@ -1,5 +1,7 @@
 #include "storage/postgres_schema.hpp"
 
+#include <sstream>
+
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
 
@@ -205,6 +207,27 @@ constexpr const char* kFifth = R"sql(
 ALTER TABLE schedules ADD COLUMN paused smallint NOT NULL DEFAULT 0;
 )sql";
 
+// A schema may be renamed, and another one may get its name: submit() inserts into the table that it was made with. The body of
+// such a function is bound when it is made, so no search path changes its meaning; submission() looks at no table.
+constexpr const char* kSixth = R"sql(
+CREATE FUNCTION submission(request jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path TO pg_catalog, pg_temp AS $body$
+BEGIN
+  IF jsonb_typeof($1) IS DISTINCT FROM 'object' THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'request must be an object, got ' || coalesce($1::text, 'NULL');
+  END IF;
+  IF jsonb_typeof($1 -> 'kind') IS DISTINCT FROM 'string' THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'request.kind must be a string, got ' || coalesce(($1 -> 'kind')::text, 'none');
+  END IF;
+  IF jsonb_typeof($1 -> 'data') IS DISTINCT FROM 'object' THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'request.data must be an object, got ' || coalesce(($1 -> 'data')::text, 'none');
+  END IF;
+  RETURN $1::text;
+END
+$body$;
+CREATE OR REPLACE FUNCTION submit(request jsonb) RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path TO pg_catalog, pg_temp
+  BEGIN ATOMIC INSERT INTO inbox (request) VALUES (submission($1)) RETURNING inbox.number; END;
+)sql";
+
 std::vector<std::string> statements_of(const std::string& migration) {
   std::vector<std::string> statements;
   constexpr std::string_view kEnd = ";\n";
@@ -223,27 +246,78 @@ std::vector<std::string> statements_of(const std::string& migration) {
   throw Error(ErrorCode::storage, "store " + resonate::quoted(address.shown) + ": " + why);
 }
 
+// The names of the tables, indexes, sequences and functions that the migrations make.
+const std::vector<std::string>& names_of_ours() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> names;
+    for (const std::vector<std::string>& migration : postgres_migrations())
+      for (const std::string& statement : migration) {
+        std::istringstream words(statement);
+        std::string word;
+        if (!(words >> word) || word != "CREATE") continue;
+        while (words >> word && word != "TABLE" && word != "INDEX" && word != "SEQUENCE" && word != "FUNCTION") {
+        }
+        words >> word;
+        names.push_back(word.substr(0, word.find('(')));
+      }
+    return names;
+  }();
+  return all;
+}
+
+PostgresParameters schema_parameter(const PostgresAddress& address) {
+  PostgresParameters schema;
+  schema.text(address.schema);
+  return schema;
+}
+
+// Another system may have tables in a schema of this name.
+void refuse_names_in_use(PostgresConnection& connection, const PostgresAddress& address) {
+  static const PostgresStatement in_use{
+      "names_in_use",
+      "SELECT string_agg(found.name, ', ' ORDER BY found.name) FROM (SELECT relname::text AS name FROM pg_catalog.pg_class WHERE "
+      "relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1) AND relname = ANY ($2::text[]) UNION SELECT "
+      "typname::text FROM pg_catalog.pg_type WHERE typnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1) AND "
+      "typname = ANY ($2::text[]) UNION SELECT proname::text FROM pg_catalog.pg_proc WHERE pronamespace = (SELECT oid FROM "
+      "pg_catalog.pg_namespace WHERE nspname = $1) AND proname = ANY ($2::text[]) AND proargtypes = '3802'::oidvector) AS found"};
+  const std::vector<std::string_view> names(names_of_ours().begin(), names_of_ours().end());
+  const PostgresResult found = connection.run(in_use, schema_parameter(address).texts(names));
+  if (!found.row(0).is_null(0))
+    refuse(address, "a store needs names that another program uses in the schema " + resonate::quoted(address.schema) + " (" +
+                        found.row(0).text(0) + "), so nothing was changed: name another schema in the URL, as schema=NAME");
+}
+
+// A role that may not create schemas may make the tables in one that exists.
+void make_schema(PostgresConnection& connection, const PostgresAddress& address) {
+  static const PostgresStatement exists{"has_schema", "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1"};
+  if (connection.run(exists, schema_parameter(address)).rows() == 0)
+    connection.run(("CREATE SCHEMA IF NOT EXISTS " + address.quoted_schema()).c_str());
+}
+
 }  // namespace
 
 const std::vector<std::vector<std::string>>& postgres_migrations() {
-  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst), statements_of(kSecond), statements_of(kThird),
-                                                            statements_of(kFourth), statements_of(kFifth)};
+  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst),  statements_of(kSecond), statements_of(kThird),
+                                                            statements_of(kFourth), statements_of(kFifth),  statements_of(kSixth)};
   return all;
 }
 
 std::optional<std::int64_t> found_schema_version(PostgresConnection& connection, const PostgresAddress& address) {
-  static const PostgresStatement exists{"exists",
-                                        "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = "
-                                        "c.relnamespace WHERE n.nspname = $1 AND c.relname = 'store_version'"};
-  PostgresParameters schema;
-  schema.text(address.schema);
-  if (connection.run(exists, schema).rows() == 0) return std::nullopt;
-  const PostgresResult version = connection.run(("SELECT version FROM " + address.schema + ".store_version").c_str());
+  static const PostgresStatement exists{
+      "exists",
+      "SELECT (2 = (SELECT count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND (a.attname, a.atttypid) IN "
+      "(('one', "
+      "21), ('version', 20))))::integer FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE "
+      "n.nspname = $1 AND c.relname = 'store_version'"};
+  const PostgresResult table = connection.run(exists, schema_parameter(address));
+  if (table.rows() == 0) return std::nullopt;
+  if (table.row(0).integer(0) == 0) return std::nullopt;  // of another program: to make ours will refuse it
+  const PostgresResult version = connection.run(("SELECT version FROM " + address.quoted_schema() + ".store_version").c_str());
   if (version.rows() != 1) refuse(address, "it is damaged: its schema has no version");
   return version.row(0).integer(0);
 }
 
-void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddress& address, bool may_change) {
+void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddress& address, TablesAccess access) {
   const std::int64_t newest = postgres_schema_version();
   const auto require_known = [&](std::int64_t version) {
     if (version > newest)
@@ -253,20 +327,27 @@ void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddre
   std::optional<std::int64_t> version = found_schema_version(connection, address);
   if (version) require_known(*version);
   if (version == newest) return;
-  if (!may_change)
+  if (access == TablesAccess::check)
     refuse(address, version ? "a read-only store cannot migrate its tables: open it for writing once"
                             : "it has no tables, and a read-only store creates none");
+  if (!version && access == TablesAccess::migrate)
+    refuse(address, "its tables are gone: the schema was dropped or renamed while the store was open. Open the store again");
   static const PostgresStatement lock{"migrate", "SELECT pg_advisory_xact_lock(hashtextextended('resonate_core ' || $1, 0))"};
-  PostgresParameters schema;
-  schema.text(address.schema);
-  connection.run("BEGIN");
+  connection.run(kBeginWrite);
   try {
-    connection.run(lock, schema);
+    // The limits of a role are for other work than this.
+    connection.send("SELECT set_config(name, '0', true) FROM (VALUES ('lock_timeout'), ('statement_timeout')) AS limits (name)");
+    connection.run(lock, schema_parameter(address));
     version = found_schema_version(connection, address);  // another process may have migrated it meanwhile
     if (version) require_known(*version);
-    if (!version) connection.run(("CREATE SCHEMA IF NOT EXISTS " + address.schema).c_str());
+    if (!version) refuse_names_in_use(connection, address);
+    if (!version) make_schema(connection, address);
     // pg_temp last: a function of the migrations must not find the caller's temporary tables instead of ours.
-    connection.run(("SET LOCAL search_path TO " + address.schema + ", pg_temp").c_str());
+    connection.run(("SET LOCAL search_path TO " + address.quoted_schema() + ", pg_temp").c_str());
+    // A schema that the role may not use is passed over: the tables would be temporary ones.
+    if (const PostgresResult used = connection.run("SELECT current_schema()::text");
+        used.row(0).is_null(0) || used.row(0).text(0) != address.schema)
+      refuse(address, "permission denied for schema " + address.schema + ": the role needs USAGE and CREATE on it");
     const std::string set_version = "UPDATE store_version SET version = " + std::to_string(newest);
     for (std::int64_t next = version.value_or(0); next < newest; ++next)
       for (const std::string& statement : postgres_migrations()[static_cast<std::size_t>(next)]) connection.send(statement.c_str());

@@ -16,8 +16,10 @@ inline std::int64_t postgres_schema_version() { return static_cast<std::int64_t>
 // The version of the tables; none if there are no tables. Throws Error (storage): they are damaged. Throws PostgresError.
 std::optional<std::int64_t> found_schema_version(PostgresConnection& connection, const PostgresAddress& address);
 
-// Makes the tables, or brings them to the newest version. Several processes may do it at once. Without `may_change` it only checks.
-// Throws Error (storage): the tables are of a newer release, or must be changed and may not. Throws PostgresError.
-void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddress& address, bool may_change);
+enum class TablesAccess : std::uint8_t { check, migrate, make };
+
+// Makes the tables, or brings them to the newest version, as far as `access` permits. Several processes may do it at once. Throws
+// Error (storage): the tables are of a newer release or of another program, or must be changed and may not. Throws PostgresError.
+void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddress& address, TablesAccess access);
 
 }  // namespace resonate

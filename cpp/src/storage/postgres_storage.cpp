@@ -59,16 +59,17 @@ PostgresStorage::~PostgresStorage() {
 
 void PostgresStorage::connect() {
   auto connection = std::make_unique<PostgresConnection>(address_);
-  const bool writes = !options_.read_only;
+  const TablesAccess access = options_.read_only ? TablesAccess::check : (opened_ ? TablesAccess::migrate : TablesAccess::make);
   try {
-    prepare_postgres_schema(*connection, address_, writes);
+    prepare_postgres_schema(*connection, address_, access);
   } catch (const PostgresError&) {
     // A pooler may have given us a connection that the server had just ended. A migration that was committed is found.
     if (!connection->lost()) throw;
     connection = std::make_unique<PostgresConnection>(address_);
-    prepare_postgres_schema(*connection, address_, writes);
+    prepare_postgres_schema(*connection, address_, access);
   }
   connection_ = std::move(connection);
+  opened_ = true;
   if (address_.prepared) {  // without: the pooler gives each transaction another connection
     send_settings(Scope::session);
     (void)connection_->run();
@@ -80,7 +81,7 @@ void PostgresStorage::connect() {
 void PostgresStorage::send_settings(Scope scope) {
   const bool session = scope == Scope::session;
   const char* const local = session ? "false" : "true";
-  send(PostgresQuery::session, PostgresParameters().text(local).text(address_.schema));
+  send(PostgresQuery::session, PostgresParameters().text(local).text(address_.quoted_schema()));
   session_timeout_ = session ? options_.busy_timeout : -1;
   if (options_.read_only) return;
   const Duration longest = std::max<Duration>(1, options_.busy_timeout);  // 0 would mean: wait without an end
@@ -149,7 +150,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected) {
   if (others_write_ > 0) --others_write_;
   const bool alone = others_write_ == 0;
   try {
-    connection_->send(writes ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    connection_->send(writes ? kBeginWrite : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     if (!address_.prepared || session_timeout_ != options_.busy_timeout) send_settings(Scope::transaction);
     const bool registers = writes && writer_ == 0;
     const std::size_t writer = registers ? send(PostgresQuery::new_writer) : 0;
@@ -366,7 +367,7 @@ void PostgresStorage::vacuum() {
     if (!connection_) connect();
     for (const char* table :
          {"promises", "schedules", "edges", "messages", "queues", "queue_hours", "counters", "writers", "inbox"})
-      connection_->run(("VACUUM ANALYZE " + address_.schema + "." + table).c_str());
+      connection_->run(("VACUUM ANALYZE " + address_.quoted_schema() + "." + table).c_str());
   });
 }
 
@@ -374,7 +375,7 @@ void PostgresStorage::index_newest() {
   if (options_.read_only) throw read_only_error(location());
   guarded("index", [&] {
     if (!connection_) connect();
-    const std::string promises = " ON " + address_.schema + ".promises ";
+    const std::string promises = " ON " + address_.quoted_schema() + ".promises ";
     connection_->run(
         ("CREATE INDEX IF NOT EXISTS newest_jobs" + promises + "(queue, created_at, id) WHERE queue IS NOT NULL").c_str());
     connection_->run(("CREATE INDEX IF NOT EXISTS newest_roots" + promises +

@@ -88,6 +88,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::int64_t batch_ = 0;         // the number of our last transaction
   std::int64_t version_ = 0;       // of the state that this transaction sees
   Duration session_timeout_ = -1;  // lock_timeout of the connection, if its settings are kept
+  bool opened_ = false;            // whether the tables were there once
   bool submission_waits_ = false;  // when the transaction began
   bool in_transaction_ = false;
 };
