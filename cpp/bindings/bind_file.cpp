@@ -9,6 +9,7 @@
 #include "resonate/postgres.hpp"
 #include "resonate/sqlite.hpp"
 #include "store_handle.hpp"
+#include "store_options.hpp"
 
 namespace resonate::python {
 
@@ -16,7 +17,11 @@ namespace {
 
 using TargetArgument = Shown<"str | os.PathLike[str]">;
 
-std::string path_of(py::handle path) { return std::string(text(call(member_of_module("os", "fsdecode"), path), "path")); }
+std::string path_of(py::handle given) {
+  std::string path(text(call(member_of_module("os", "fsdecode"), given), "path"));
+  refuse_other_addresses(path, "path");
+  return path;
+}
 
 // Stores the present instant: one at which nothing else changed may be missing in the file.
 void store_instant(Engine& engine) {

@@ -79,10 +79,9 @@ std::string path_of(py::handle path_or_url) {
   constexpr std::string_view kSqliteUrl = "sqlite:///";
   if (path.starts_with(kSqliteUrl)) path.erase(0, kSqliteUrl.size());
   if (path.empty()) refuse(ErrorClass::invalid, "name a file (Store() without a path is in memory)");
-  if (path == ":memory:") refuse(ErrorClass::invalid, "be left out for a store in memory");
+  if (path == ":memory:" || path.starts_with("file::memory:")) refuse(ErrorClass::invalid, "be left out for a store in memory");
   if (path.find('\0') != std::string::npos) refuse(ErrorClass::invalid, "contain no NUL");
-  if (!is_postgres_url(path) && path.find("://") != std::string::npos)
-    refuse(ErrorClass::unsupported, "be the path of a SQLite file or a URL sqlite:/// or postgresql://");
+  if (!is_postgres_url(path)) refuse_other_addresses(path, "path_or_url");
   return path;
 }
 

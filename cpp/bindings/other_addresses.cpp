@@ -1,0 +1,99 @@
+// Addresses in the forms of other programs: each would be a valid name of a file, which nobody means.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "arguments.hpp"
+#include "store_options.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+constexpr std::array<std::string_view, 14> kKeywords = {"host",
+                                                        "hostaddr",
+                                                        "port",
+                                                        "dbname",
+                                                        "user",
+                                                        "service",
+                                                        "password",
+                                                        "passfile",
+                                                        "sslmode",
+                                                        "options",
+                                                        "connect_timeout",
+                                                        "application_name",
+                                                        "client_encoding",
+                                                        "target_session_attrs"};
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// `host=db dbname=app` as a URL, without its password; none if it is no such text.
+std::optional<std::string> url_of_connection_string(const std::string& text) {
+  const std::string_view first = trimmed(std::string_view(text).substr(0, text.find('=')));
+  if (text.find('=') == std::string::npos || std::find(kKeywords.begin(), kKeywords.end(), first) == kKeywords.end()) return {};
+  std::map<std::string, std::string> values;
+  std::istringstream words(text);
+  for (std::string word; words >> word;)
+    if (const std::size_t equals = word.find('='); equals != std::string::npos)
+      values[word.substr(0, equals)] = word.substr(equals + 1);
+  if (text.find_first_of("'\\") != std::string::npos || values["host"].starts_with('/')) return "postgresql://HOST:PORT/DBNAME";
+  const std::string& host = values["host"].empty() ? values["hostaddr"] : values["host"];
+  return "postgresql://" + (values["user"].empty() ? "" : values["user"] + "@") +
+         (host.find(':') == std::string::npos ? host : "[" + host + "]") + (values["port"].empty() ? "" : ":" + values["port"]) +
+         "/" + values["dbname"];
+}
+
+// A URL without user and password.
+std::string without_secrets(const std::string& url) {
+  const std::size_t begin = url.find("://");
+  const std::size_t end = url.rfind('@');
+  return begin < end && end != std::string::npos ? url.substr(0, begin + 3) + "..." + url.substr(end) : url;
+}
+
+}  // namespace
+
+void refuse_other_addresses(const std::string& path, const char* argument) {
+  const auto refuse = [argument](ErrorClass error, const std::string& got, const std::string& advice) {
+    raise(error,
+          std::string(argument) + " must be the path of a SQLite file or a URL sqlite:/// or postgresql://, got " + got + advice);
+  };
+  if (const std::optional<std::string> url = url_of_connection_string(path))
+    refuse(ErrorClass::invalid, "a connection string of libpq", ": write '" + *url + "'");
+  const std::size_t colon = path.find(':');
+  if (colon == std::string::npos) return;
+  std::string scheme = path.substr(0, std::min(colon, path.find('+')));  // SQLAlchemy adds the name of a driver
+  for (char& c : scheme)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const std::string shown = without_secrets(path);
+  const std::string got = "'" + shown + "'";
+  std::string rest = shown.substr(colon + 1);
+  const bool is_url = rest.starts_with("//");
+  const ErrorClass error = is_url ? ErrorClass::unsupported : ErrorClass::invalid;
+  const std::string or_a_file = is_url ? "" : ", or an absolute path for a file of that name";
+  if (is_one_of(scheme, {"postgres", "postgresql", "pg", "psql"})) {
+    if (is_url) rest.erase(0, 2);
+    if (!is_url) rest = "/" + rest.substr(std::min(rest.size(), rest.find_first_not_of('/')));
+    refuse(error, got, ": write 'postgresql://" + rest + "'" + or_a_file);
+  }
+  if (is_one_of(scheme, {"sqlite", "sqlite3"})) {
+    rest.erase(0, rest.starts_with("///") ? 3 : (is_url ? 2 : 0));
+    if (rest.empty() || rest == ":memory:") refuse(error, got, ": leave it out for a store in memory");
+    refuse(error, got, ": write '" + rest + "' or 'sqlite:///" + rest + "'" + or_a_file);
+  }
+  if (is_one_of(scheme, {"http", "https"})) refuse(error, got, ": to use a server, call resonate_core.connect");
+  if (path.find("://") != std::string::npos) refuse(ErrorClass::unsupported, got, "");
+}
+
+}  // namespace resonate::python
