@@ -73,7 +73,7 @@ void write_then_link(const std::string& target, const std::function<void(const s
 void backup_sqlite_file(const std::string& source, const std::string& given) {
   const std::string target = absolute_path(given);
   write_then_link(target, [&](const std::string& partial) {
-    const auto from = SqliteFile::open(absolute_path(source), {.durability = Durability::full, .read_only = true});
+    const auto from = SqliteFile::open(real_path(source), {.durability = Durability::full, .read_only = true});
     try {
       SQLite::Database to(partial, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
       SQLite::Backup backup(to, from->database());

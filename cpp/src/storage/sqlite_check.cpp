@@ -91,7 +91,7 @@ void check_rows(SQLite::Database& database, std::vector<std::string>& problems) 
 }  // namespace
 
 std::vector<std::string> check_sqlite_file(const std::string& given) {
-  const std::string path = absolute_path(given);
+  const std::string path = real_path(given);
   std::vector<std::string> problems;
   const std::optional<std::string> lost = commits_lost_in_log(path);
   if (lost) problems.push_back(*lost);

@@ -41,7 +41,25 @@ std::string absolute_path(const std::string& path) {
   return found;
 }
 
+std::string real_path(const std::string& given) {
+  constexpr int kMostLinks = 40;
+  fs::path path = absolute_path(given);
+  std::error_code problem;
+  for (int links = 0; fs::is_symlink(path, problem); ++links) {
+    const fs::path target = fs::read_symlink(path, problem);
+    if (problem || links == kMostLinks)
+      throw Error(ErrorCode::storage, "store " + resonate::quoted(absolute_path(given)) +
+                                          ": cannot open: " + (problem ? problem.message() : "its symbolic links have no end"));
+    path = path.parent_path() / target;
+  }
+  const fs::path folder = fs::canonical(path.parent_path(), problem);
+  return problem ? path.string() : (folder / path.filename()).string();  // without a folder, to open the file will say so
+}
+
 namespace {
+
+// Bytes of a log that is longer than one usually is: SQLite copies a log into its file from 1000 pages on.
+constexpr std::int64_t kLongLog = 16 * 1024 * 1024;
 
 // Steps of SQLite's virtual machine between two checks for an interrupt: about a millisecond.
 constexpr int kStepsPerInterruptCheck = 50'000;
@@ -237,13 +255,31 @@ SqliteLibrary sqlite_library() {
 }
 
 SchemaVersions sqlite_schema_versions(const std::string& given) {
-  const std::string path = absolute_path(given);
+  const std::string path = real_path(given);
   const std::int64_t found = SqliteFile::version_of(path);
   return {path, found > 0 ? std::optional(found) : std::nullopt, sqlite_schema_version()};
 }
 
 bool SqliteFile::is_outdated() const noexcept {
   return opened_immutable_ && (FileStamp::of(path_ + "-wal").size > 0 || FileStamp::of(path_) != *opened_immutable_);
+}
+
+// While a reader is in its transaction, a log only grows. SQLite shortens it neither when the reader ends nor at the next commit.
+void SqliteFile::shorten_log() noexcept {
+  if (FileStamp::of(log_path_).size <= kLongLog) return;
+  sqlite3* const handle = database_.getHandle();
+  sqlite3_busy_handler(handle, nullptr, nullptr);
+  try {
+    // Copies the log into the file as far as readers permit, beside other writers. If nothing is left to copy, the second step
+    // holds them up only while it empties the log.
+    SQLite::Statement copies(database_, "PRAGMA wal_checkpoint(PASSIVE)");
+    const bool copied =
+        copies.executeStep() && copies.getColumn(0).getInt() == 0 && copies.getColumn(1).getInt() == copies.getColumn(2).getInt();
+    copies.reset();
+    if (copied) run("PRAGMA wal_checkpoint(TRUNCATE)");
+  } catch (const SQLite::Exception&) {  // the log stays long; a disk that fails fails the next commit, too
+  }
+  sqlite3_busy_handler(handle, &on_busy, this);
 }
 
 void SqliteFile::run(const char* sql) { database_.exec(sql); }
@@ -280,9 +316,17 @@ void SqliteFile::refuse_names_in_use() {
         refuse(path_, "a store needs the name " + resonate::quoted(found.name) + ", which is in use in this file");
 }
 
+// SQLite compares texts by the bytes of the file's encoding. Only those of UTF-8 have the order of the protocol.
+void SqliteFile::refuse_other_encodings() {
+  if (const std::string encoding = database_.execAndGet("PRAGMA encoding").getString(); encoding != "UTF-8")
+    refuse(path_, "its texts must be in UTF-8, got " + encoding +
+                      ": SQLite sorts them differently; copy its tables into a new file, whose encoding is UTF-8 by default");
+}
+
 // The version, checked with the names of the tables in one snapshot: another process may make a store in the file meanwhile.
 std::int64_t SqliteFile::checked_version(bool read_only) {
   SQLite::Transaction snapshot(database_);
+  refuse_other_encodings();
   const std::int64_t version = stored_version();
   if (version == 0 && !read_only) refuse_names_in_use();
   snapshot.commit();
@@ -305,6 +349,8 @@ void SqliteFile::prepare(const SqliteOptions& options) {
   }
   if (const std::string mode = database_.execAndGet("PRAGMA journal_mode = WAL").getString(); mode != "wal")
     refuse(path_, "its file system does not support a write-ahead log (journal mode " + mode + ")");
+  // Of a log that a writer begins again, which needs a moment without readers.
+  run(("PRAGMA journal_size_limit = " + std::to_string(kLongLog)).c_str());
   if (version < sqlite_schema_version()) migrate();
   if (options.durability == Durability::normal) run("PRAGMA synchronous = NORMAL");
 }

@@ -33,6 +33,10 @@ struct FileStamp {
 // with "file:" as a URI.
 std::string absolute_path(const std::string& path);
 
+// The absolute path of the file that `path` leads to, without symbolic links. SQLite follows them, so the log and its index are
+// beside that file; a link that is changed later leads to another one. The file need not exist.
+std::string real_path(const std::string& path);
+
 class SqliteFile {
  public:
   enum class Absent : std::uint8_t { make, refuse };
@@ -48,6 +52,9 @@ class SqliteFile {
   // True if the file was opened as immutable because it had no log, and has changed since: another process writes to it, and it
   // must be reopened.
   bool is_outdated() const noexcept;
+
+  // Shortens the log if it is long and no reader needs it any more. Waits for nobody. Call it outside of transactions.
+  void shorten_log() noexcept;
 
   // Throws the core's error for SQLite's last error; `action` is what failed ("open", "commit"). Throws Interrupted instead if an
   // interrupt was the cause.
@@ -67,6 +74,7 @@ class SqliteFile {
   std::int64_t checked_version(bool read_only);
   std::int64_t stored_version();
   void refuse_names_in_use();
+  void refuse_other_encodings();
   void run(const char* sql);             // for statements without parameters and results
   std::int64_t number(const char* sql);  // returns the first column of the first row
   // Callbacks for sqlite3_busy_handler and sqlite3_progress_handler.
@@ -84,6 +92,7 @@ class SqliteFile {
 
   Counted counted_;
   std::string path_;
+  std::string log_path_ = path_ + "-wal";
   Duration busy_timeout_;
   Duration waited_ = 0;  // by the present statement
   std::exception_ptr interrupt_;

@@ -19,7 +19,7 @@ std::unique_ptr<Storage> open_sqlite_storage(const std::string& path, const Sqli
   return std::make_unique<SqliteStorage>(path, options);
 }
 
-SqliteStorage::SqliteStorage(const std::string& path, SqliteOptions options) : Storage(absolute_path(path)), options_(options) {
+SqliteStorage::SqliteStorage(const std::string& path, SqliteOptions options) : Storage(real_path(path)), options_(options) {
   open(SqliteFile::Absent::make);
 }
 
@@ -101,8 +101,10 @@ void SqliteStorage::end() noexcept {
   try {
     query(Sql::rollback).run();
   } catch (const SQLite::Exception&) {
-    disconnect();  // closing the connection rolls back the transaction
+    return disconnect();  // closing the connection rolls back the transaction
   }
+  constexpr std::uint32_t kLook = 8;  // to look at the log costs more than a short read
+  if (!options_.read_only && ++transactions_ % kLook == 0) file_->shorten_log();
 }
 
 void SqliteStorage::load_many(const Lookups& records) {

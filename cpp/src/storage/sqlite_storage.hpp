@@ -73,6 +73,7 @@ class SqliteStorage final : public Storage, private OpenConnection {
   KnownState known_;
   bool submission_waits_ = false;  // as of the last commit that was seen
   bool in_transaction_ = false;
+  std::uint32_t transactions_ = 0;  // that have ended without a commit
 };
 
 // Runs body and translates SQLite's errors into core errors.

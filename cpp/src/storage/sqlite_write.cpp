@@ -139,6 +139,7 @@ void SqliteStorage::commit(const Changes& changes) {
   try {
     write_all(changes);
     known_.keep(changes);
+    file_->shorten_log();
   } catch (const SQLite::Exception& error) {
     // It is unknown whether the commit reached the disk, so the cache may differ from the file.
     known_.forget();
