@@ -1,4 +1,4 @@
-// Addresses in the forms of other programs: each would be a valid name of a file, which nobody means.
+// Addresses in the forms of other programs: each would be a valid name of a file, which no caller means.
 #include <algorithm>
 #include <array>
 #include <map>

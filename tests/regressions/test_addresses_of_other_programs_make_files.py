@@ -1,5 +1,5 @@
 """`Store("host=db dbname=app")`, `Store("postgresql:app")` and `Store("sqlite:x.db")` made files of these names: the state was in a place
-that nobody meant, and no other process had it."""
+that the caller did not mean, and no other process had it."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_a_renamed_schema_gets_its_own_requests(database: str) -> None:
 
 
 def test_a_store_whose_schema_was_renamed_makes_no_new_one(database: str) -> None:
-    """It would go on empty."""
+    """It would continue without its promises."""
     server = postgres_server.shared()
     with rc.Store(f"{database}?schema=moved") as store:
         store.promises.create("a", FAR)

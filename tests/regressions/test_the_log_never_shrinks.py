@@ -50,7 +50,7 @@ def test_it_shrinks_when_the_reader_leaves(tmp_path: Path, calls: str) -> None:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM resonate_promises").fetchall()
             grow(store, path)
-            assert store.promises.get("p0").state == "pending"  # the store waits for nobody
+            assert store.promises.get("p0").state == "pending"  # the store does not wait for the reader
             assert size(path) > LONG
             assert reader.execute("SELECT count(*) FROM resonate_promises").fetchone() == (0,)
         CALLS[calls](store)

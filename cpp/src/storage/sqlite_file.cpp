@@ -53,7 +53,7 @@ std::string real_path(const std::string& given) {
     path = path.parent_path() / target;
   }
   const fs::path folder = fs::canonical(path.parent_path(), problem);
-  return problem ? path.string() : (folder / path.filename()).string();  // without a folder, to open the file will say so
+  return problem ? path.string() : (folder / path.filename()).string();  // if there is no folder, opening the file fails
 }
 
 namespace {
