@@ -113,7 +113,9 @@ void parse_listen(PostgresAddress& address, const std::string& listen) {
   if (in_brackets) host = host.substr(1, host.size() - 2);
   const bool is_ipv6 = host.find(':') != std::string::npos;
   if (host.empty() || in_brackets != is_ipv6 || host.find_first_of("[]") != std::string::npos)
-    refuse_url("listen must be yes, no or HOST:PORT (an address of IPv6 in brackets), got " + resonate::quoted(listen));
+    refuse_url(
+        "listen must be yes, no or HOST:PORT, got " + resonate::quoted(listen) +
+        (listen.find(':') != colon || listen.starts_with('[') ? ": write an address of IPv6 in brackets, as [::1]:5432" : ""));
   address.listen_host = host;
   address.listen_port = listen.substr(colon + 1);
 }

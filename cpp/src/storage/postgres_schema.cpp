@@ -210,7 +210,7 @@ ALTER TABLE schedules ADD COLUMN paused smallint NOT NULL DEFAULT 0;
 // A schema may be renamed, and another one may get its name: submit() inserts into the table that it was made with. The body of
 // such a function is bound when it is made, so no search path changes its meaning; submission() looks at no table.
 constexpr const char* kSixth = R"sql(
-CREATE FUNCTION submission(request jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path TO pg_catalog, pg_temp AS $body$
+CREATE OR REPLACE FUNCTION submission(request jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path TO pg_catalog, pg_temp AS $body$
 BEGIN
   IF jsonb_typeof($1) IS DISTINCT FROM 'object' THEN
     RAISE invalid_parameter_value USING MESSAGE = 'request must be an object, got ' || coalesce($1::text, 'NULL');
