@@ -187,3 +187,63 @@ def test_why_tree_and_the_dashboard_show_the_failure_as_long_as_it_is_tried_agai
         store.close()
 
     asyncio.run(main())
+
+
+def test_every_view_of_a_dashboard_in_the_process_shows_it():
+    httpx = pytest.importorskip("httpx")
+    from resonate_core.asgi import ServerSettings, create_app
+
+    async def main() -> None:
+        store = rc.Store()
+        connection = Connection(store)
+        resonate = client_of(connection, False, retry_policy=Constant(max_retries=9, delay=3600))
+        resonate.run("order-1", order)
+        app = create_app(store, server=ServerSettings(ui=True))
+        async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+
+            async def view(name: str, **parameters: str) -> Any:
+                answer = await client.get(f"/ui/api/{name}", params=parameters)
+                assert answer.status_code == 200, answer.text
+                return answer.json()
+
+            told = "attempt 1 of charge failed with NameError: name 'undefined_name' is not defined"
+            while told not in (await view("why", id="order-1"))["sentence"]:
+                await asyncio.sleep(0.01)
+            shown = await view("workflow", id="order-1")
+            assert told in shown["stuck"]["sentence"]
+            assert told in shown["tree"]["children"][0]["note"]
+            assert told in (await view("promise", id="order-1:1"))["stuck"]["sentence"]
+            (root,) = (await view("workflows"))["items"]
+            assert told in root["note"]
+        await resonate.stop()
+        assert "failed" not in rc.why(store, "order-1").sentence
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def test_a_worker_that_stops_makes_no_further_attempt(caplog: pytest.LogCaptureFixture):
+    async def main() -> None:
+        connection = Connection(rc.Store(clock=rc.ManualClock()))
+        resonate = client_of(connection, False)
+        going_on = asyncio.Event()
+
+        async def late(ctx: Any) -> None:
+            await going_on.wait()
+            raise ValueError("too late")
+
+        resonate.register(late)
+        resonate.run("x", late)
+        while not connection.store.promises.search(id="x"):
+            await asyncio.sleep(0.01)
+        stopping = asyncio.ensure_future(resonate.stop())
+        while not connection.stopped:
+            await asyncio.sleep(0.01)
+        going_on.set()
+        await stopping
+        assert connection.exchange.attempts._noted.of_all() == []
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    (failed,) = warnings_of(caplog)
+    assert failed.getMessage().endswith(
+        "attempt 1, failed: ValueError: too late; this worker stops: another one may try it when the lease has expired"
+    )

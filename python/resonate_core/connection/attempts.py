@@ -46,6 +46,8 @@ class Attempts:
     def waits(self, work: Work, due: int) -> None:
         """Note that held work waits. If the SDK handles an exception meanwhile, the work waits for its next attempt.
 
+        A worker that stops makes no further attempt.
+
         Args:
             work: The work.
             due: Until when it waits.
@@ -57,8 +59,10 @@ class Attempts:
         step = frame.f_locals["self"].info
         worker = work.connection.pid
         number = self._noted.number(step.id, worker) + 1
-        text = _text(error)
-        self._noted.note(FailedAttempt(step.id, str(work.task_id), step.func_name, worker, number, text, due))
+        if work.connection.stopped:
+            self._warn(work, step, number, error, "this worker stops: another one may try it when the lease has expired")
+            return
+        self._noted.note(FailedAttempt(step.id, str(work.task_id), step.func_name, worker, number, _text(error), due))
         delay = length(max(due - self._store.now, 0))
         self._warn(work, step, number, error, f"the next attempt begins in {delay}, at {moment(due)}")
 

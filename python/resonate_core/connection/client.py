@@ -169,6 +169,7 @@ class Connection:
         exchange.leave(self)
         self._receivers.clear()
         exchange.time.give_up(self)
+        exchange.attempts.left(self)
         await exchange.ended()
 
     async def send(self, req: str, headers: dict[str, str] | None = None) -> str:

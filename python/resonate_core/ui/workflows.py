@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._failed_attempts import failed_attempts
 from .._lineage import Call, calls_of, function_of, in_order
 from .._states import PROMISE_STATES, TASK_STATES
 from . import records
@@ -41,11 +42,13 @@ def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, A
     pending = [one["id"] for one in found.items if one["state"] == "pending"]
     held = access.find_all("task", pending)
     waits = _waits(access, [id for id, task in held.items() if task["state"] == "suspended"])
+    failed = {one.task: one for one in failed_attempts(access.store).held(held.get, ids=pending)}
     now = access.store.now
     items = []
     for root in found.items:
         awaited = waits.get(root["id"], [])
-        call = Call(root, held.get(root["id"]), children=[Call({"id": id, "state": "pending"}) for id in awaited[:_NAMED]])
+        children = [Call({"id": id, "state": "pending"}) for id in awaited[:_NAMED]]
+        call = Call(root, held.get(root["id"]), children=children, failed=failed.get(root["id"]))
         items.append(
             {
                 "promise": records.promise(access, root, brief=True),
@@ -53,7 +56,8 @@ def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, A
                 "task": call.task,
                 "children": None,
                 "tookMs": call.took(now),
-                "note": call.note(now) + (f" and {len(awaited) - _NAMED} more" if len(awaited) > _NAMED else ""),
+                "note": access.redaction.text(call.note(now))
+                + (f" and {len(awaited) - _NAMED} more" if len(awaited) > _NAMED else ""),
                 "waitsFor": awaited,
             }
         )
