@@ -15,6 +15,7 @@ from ._calls.outcome import Seconds, still_pending, timeout_seconds
 from ._calls.values import text
 from ._core import Promise
 from ._remote import AsyncRemote, Remote
+from ._standstills import awaiting
 from ._stopwatch import doubled, seconds
 from .errors import Unprocessable
 
@@ -68,6 +69,11 @@ class _Limit:
 
 def wait(remote: Remote, id: str, timeout: Seconds | None) -> Promise:
     """Block the thread until a promise is settled; see `Client.wait`."""
+    with awaiting(id):
+        return _wait(remote, id, timeout)
+
+
+def _wait(remote: Remote, id: str, timeout: Seconds | None) -> Promise:
     limit = _Limit(id, timeout)
     place = _Place()
     failures = 0
@@ -131,6 +137,10 @@ class AsyncWaits:
 
     async def wait(self, id: str, timeout: Seconds | None) -> Promise:
         """Wait until a promise is settled; see `AsyncClient.wait`."""
+        with awaiting(id):
+            return await self._wait(id, timeout)
+
+    async def _wait(self, id: str, timeout: Seconds | None) -> Promise:
         limit = _Limit(id, timeout)
         promise = await self._remote.run(promises.get(id))
         if promise.state != "pending":

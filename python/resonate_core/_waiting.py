@@ -11,6 +11,7 @@ from ._calls.outcome import Seconds, still_pending, timeout_seconds, value_of
 from ._calls.values import text
 from ._core import ManualClock, Promise, Store
 from ._instants import NEVER
+from ._standstills import awaiting
 from ._stopwatch import seconds
 from ._wakeup import Wakeup
 from .errors import NotFound
@@ -57,7 +58,7 @@ def wait(store: Store, id: str, timeout: Seconds | None = None) -> Promise:
     promise = store.promises.get(id)
     if promise.state != "pending":
         return promise
-    with _watching(store) as wakeup:
+    with awaiting(id), _watching(store) as wakeup:
         while True:
             wakeup.rearm(_LOOKS_ANYWAY)
             try:
@@ -225,7 +226,8 @@ async def wait_async(store: Store, waited: str, timeout: Seconds | None = None) 
     if limit is not None:
         waiter.timer = loop.call_later(limit, _time_out, waiter, waited, limit)
     try:
-        return await waiter.future
+        with awaiting(waited):
+            return await waiter.future
     finally:
         watcher.discard(waited, waiter)
 

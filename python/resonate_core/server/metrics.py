@@ -13,6 +13,7 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, genera
 from prometheus_client.registry import Collector
 
 from .._core import database_counts, request_kinds
+from .._standstills import standstills_of
 from .queue_metrics import QueueMetrics
 from .store_metrics import StoreMetrics
 
@@ -181,6 +182,11 @@ class Metrics:
         self.submissions_refused = Gauge(
             "resonate_submissions_refused", "Submitted requests that were refused, 100 at most.", registry=registry
         )
+        self.standing_still = Gauge(
+            "resonate_workers_standing_still",
+            "Workers of this process whose slots are all held by jobs that cannot end.",
+            registry=registry,
+        )
         self.clock_ahead = Gauge(
             "resonate_clock_ahead_seconds", "How far the last stored instant is ahead of the store's clock.", registry=registry
         )
@@ -221,6 +227,7 @@ class Metrics:
         problems = store.problems()
         self.set_aside.set(sum(problem.name == "schedule_set_aside" for problem in problems))
         self.submissions_refused.set(sum(problem.name == "submission_refused" for problem in problems))
+        self.standing_still.set(len(standstills_of(store)))
         self.clock_ahead.set(store.clock_ahead / 1000)
         self._of_store.update(store)
 

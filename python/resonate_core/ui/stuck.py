@@ -11,7 +11,7 @@ from .access import Refused, StoreAccess
 from .options import UiOptions
 from .principal import Principal
 from .redaction import Redaction, Rules
-from .stuck_jobs import why_job
+from .stuck_jobs import standstill_of, why_job
 from .stuck_promises import why_promise
 from .verdict import Next, Verdict
 
@@ -219,4 +219,7 @@ def _queue(access: StoreAccess, name: str) -> Verdict | None:
     if limit is not None and queue["active"] >= limit:
         return Verdict(name, "queue", "full", f"Queue {name} has reached its limit of {limit} claimed and running jobs.", None)
     text = f"Queue {name} is open: {pending} jobs wait for a worker, {queue['active']} are claimed or running."
+    still = standstill_of(access, name)
+    if still is not None:
+        return Verdict(name, "queue", "open", f"{text.removesuffix('.')}; {still}.", None, stuck=True)
     return Verdict(name, "queue", "open", text, None)

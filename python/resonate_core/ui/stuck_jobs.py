@@ -6,12 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._instants import NEVER, when
+from .._standstills import MARK, Standstill, standstills_of
 from .._states import ENDED_AT
 from .access import StoreAccess
-from .facts import batch_ready_at, holders, queue_row, waiting_in
+from .facts import batch_ready_at, holders, jobs_in, queue_row, waiting_in
 from .verdict import Advice, Next, Verdict
 
-__all__ = ["next_token", "why_job"]
+__all__ = ["next_token", "standstill_of", "why_job"]
+
+#: The most running jobs of a queue whose reports are read.
+_MOST_HOLDERS = 20
+_AT_A_STANDSTILL: tuple[Advice, ...] = (
+    ("start another worker of this queue, or give the jobs that others wait for a queue and a worker of their own", None),
+)
 
 
 def why_job(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
@@ -71,6 +78,10 @@ def _pending(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
     waiting = waiting_in(access, queue)
     ahead = f", with {waiting - 1} other jobs" if waiting > 1 else ""
     since = when(job["enqueuedAt"], now)
+    still = standstill_of(access, queue)
+    if still is not None:
+        sentence = f"waits for a worker of queue {queue}{ahead} since {since}: {still}."
+        return _said(job, sentence, _ends(access, job), stuck=True, advice=_AT_A_STANDSTILL)
     if not known["active"]:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}: no worker holds a job of this queue."
     else:
@@ -151,7 +162,42 @@ def _held(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
     if "timeout" in job:
         at = job["startedAt"] + job["timeout"]
         others.append(Next("its attempt fails with TaskTimeout", at, is_step=True))
+    still = standstill_at(access, job)
+    if still is not None:
+        waits = next((slot.awaits for slot in still.held if slot.id == job["id"]), ())
+        sentence = f"is run by {worker} since {since}; {still.sentence(access.principal.sees)}."
+        return _said(job, sentence, _ends(access, job, *others), waits_for=waits, stuck=True, advice=(*cancel, *_AT_A_STANDSTILL))
+    said = _says_standstill(access, job)
+    if said is not None:
+        return _said(job, f"is run by {worker} since {since}; {said}.", _ends(access, job, *others), stuck=True, advice=cancel)
     return _said(job, f"is run by {worker} since {since}.", _ends(access, job, *others), advice=cancel)
+
+
+def standstill_at(access: StoreAccess, job: Mapping[str, Any]) -> Standstill | None:
+    """Return the standstill of the worker that holds a job, if this process runs it."""
+    return next((one for one in standstills_of(access.store) if one.worker == job.get("claimedBy")), None)
+
+
+def standstill_of(access: StoreAccess, queue: str) -> str | None:
+    """Return why a worker of a queue claims nothing, if it stands still.
+
+    That is known of the workers of this process, and of those of others if one of their jobs has reported it.
+    """
+    here = next((one for one in standstills_of(access.store) if queue in one.queues), None)
+    if here is not None:
+        return here.sentence(access.principal.sees)
+    said = (_says_standstill(access, job) for job in jobs_in(access, queue, ("running",), _MOST_HOLDERS))
+    return next((one for one in said if one is not None), None)
+
+
+def _says_standstill(access: StoreAccess, job: Mapping[str, Any]) -> str | None:
+    """Return the last line that the running attempt has reported, if it says that its worker stands still."""
+    lines = job.get("report", {}).get("lines", [])
+    attempts = job.get("attempts", [])
+    if not lines or not attempts or MARK not in lines[-1]["text"] or lines[-1]["attempt"] != attempts[-1]["number"]:
+        return None
+    text: str = access.redaction.text(lines[-1]["text"])
+    return None if access.redaction.rules.hides_type(job["type"]) else text
 
 
 def _final(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:

@@ -10,6 +10,7 @@ from contextvars import Context, copy_context
 from itertools import takewhile
 from typing import Any
 
+from .._standstills import awaits
 from .context import BatchContext, JobContext, current
 from .outcomes import COMPLETED, TIMED_OUT, Failure, Outcome, called_off, outcome_of, unknown_type, unwritable, was_called_off
 from .records import JobRecord
@@ -114,6 +115,7 @@ class Execution:
             return self.broken(error)
 
     def _run(self, middleware: Iterable[Middleware], finish: Finish) -> Ended:
+        self.begun = True
         context = self._context()
         return self._ended(context, None if context is None else _call(context, self.task, middleware, finish))
 
@@ -149,6 +151,17 @@ class Execution:
         """Return the outcome of each attempt, if the call itself failed."""
         outcome = unwritable(error)
         return [(attempt, outcome) for attempt in self.attempts]
+
+    @property
+    def awaits(self) -> list[str]:
+        """The ids that the handler waits for."""
+        return list(self.scope.get(awaits) or ())
+
+    @property
+    def over(self) -> str | None:
+        """Why no attempt is wanted any more, although the handler may still run; None: one is."""
+        reasons = [attempt.context.reason for attempt in self.attempts]
+        return reasons[0] if reasons and all(reasons) else None
 
     def cancel_if_unwanted(self) -> None:
         """Cancel what runs in the loop once each of its attempts was called off."""
@@ -211,6 +224,7 @@ def begin(item: WorkItem, tasks: Tasks, worker: str, started_at: int, now: Calla
             timeout = of_task if timeout is None else min(timeout, of_task)
         attempts.append(Attempt(job, worker, started_at, timeout, now))
     own = scope.copy()
+    own.run(awaits.set, [])
     return BatchExecution(attempts, task, own) if isinstance(task, BatchTask) else Execution(attempts, task, own)
 
 

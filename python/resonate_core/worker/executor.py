@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from .._standstills import HeldSlot
 from .client import Held
 from .execution import Attempt, Awaited, Ended, Execution, Middleware, WorkItem, begin
 from .outcomes import PUT_BACK, TIMED_OUT, Outcome
@@ -87,6 +88,27 @@ class Executor:
         """The attempts whose handler has not returned; from any thread."""
         found = (*list(self._running.values()), *list(self._orphans))
         return [each for each in found if each.execution.handle is None or not each.execution.handle.done()]
+
+    def held_up(self) -> list[HeldSlot] | None:
+        """Return the slots, if each is held by a handler that waits for other jobs, or whose attempts are over."""
+        executions = {attempt.execution: None for attempt in (*self._running.values(), *self._orphans)}
+        running = [each for each in executions if each.begun and each.attempts]  # a thread takes what has not begun
+        if len(running) < self._settings.concurrency or any(each.handle is not None and not each.begun for each in executions):
+            return None
+        held = []
+        for each in running:
+            awaited = tuple(each.awaits)
+            if each.over is None and not awaited:
+                return None
+            job = each.attempts[0].job
+            held.append(HeldSlot(job.id, job.type, each.over, awaited))
+        return held
+
+    def report_waiting(self, text: str) -> None:
+        """Add a line to the report of each job that is wanted, and whose handler waits for others."""
+        for attempt in list(self._running.values()):
+            if attempt.context.reason is None and not attempt.reported and attempt.execution.awaits:
+                attempt.context.report(text)
 
     # -- begin ------------------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ class Counts:
         lost: Attempts whose outcome was refused: the job was cancelled or settled, or another worker holds it.
         released: Jobs that were claimed and given back.
         expired: Jobs that were claimed and could not be started any more.
+        standstills: How often all slots were held by jobs that cannot end.
     """
 
     completed: int = 0
@@ -41,6 +42,7 @@ class Counts:
     lost: int = 0
     released: int = 0
     expired: int = 0
+    standstills: int = 0
 
 
 #: The outcome that was reported in the end, and the status of the answer.

@@ -7,14 +7,15 @@ import contextlib
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from typing import Any, TypeVar
 
 from .._instants import NEVER
+from .._standstills import MARK, HeldSlot, Standstill, note
 from .._stopwatch import doubled
 from ..errors import ResonateError
 from .claiming import Round, run_round
-from .client import MOST, Held
+from .client import MOST, Held, names_of
 from .environment import Wakeup
 from .events import Events
 from .execution import WorkItem
@@ -22,6 +23,7 @@ from .executor import Executor
 from .outcomes import RELEASED
 from .reporting import send_progress
 from .settings import Parts
+from .store_client import StoreClient
 
 __all__ = ["Session"]
 
@@ -39,6 +41,8 @@ _PROGRESS_PAUSE = 1.0
 _FIRST_RETRY, _LONGEST_RETRY = 0.1, 30.0
 #: The number of rounds that a stop tries.
 _LAST_ROUNDS = 3
+#: How long no slot is free before the worker looks whether any can become free (s), and between two such looks.
+_STANDSTILL = 1.0
 #: The shortest and the longest pause between two checks of the periodic jobs (s).
 _SHORTEST_CHECK, _LONGEST_CHECK = 0.02, 60.0
 
@@ -83,13 +87,18 @@ class Session:
         self._holding = asyncio.Event()  # cleared while there is no lease to renew
         self._held_since = 0.0  # the leases are at least from then on, by the time of the loop
         self._failed: Exception | None = None
+        self._full = asyncio.Event()  # no slot is free
+        self.standstill: Standstill | None = None
 
     async def run(self) -> None:
         """Work until `stop` is called, or the task that awaits is cancelled, which is a stop too."""
         self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now, self._settings.queues)
         events = self._parts.registry.events
         with self._wakeup, self._notifying(events):
-            others = [self.loop.create_task(self._guard(each)) for each in (self._renew_leases(), self._keep_periodic())]
+            upkeep = [self._renew_leases(), self._keep_periodic()]
+            if self._parts.environment.beside:  # a simulation reports what waits for ever by itself
+                upkeep.append(self._watch_slots())
+            others = [self.loop.create_task(self._guard(each)) for each in upkeep]
             claims = self.loop.create_task(self._claim_loop())
             self.ready.set()
             try:
@@ -105,6 +114,7 @@ class Session:
                 for task in (claims, *others):
                     task.cancel()
                 await asyncio.gather(claims, *others, return_exceptions=True)
+                self._note_standstill(None)
                 if events:
                     await events.stop()
                 self.executor.close()
@@ -224,6 +234,56 @@ class Session:
                     pause = min(pause, following)
             await asyncio.sleep(max(_SHORTEST_CHECK, pause))
 
+    async def _watch_slots(self) -> None:
+        """Log it once if the worker stands still: no slot is free, and none can become free before another job has run here."""
+        while True:
+            await self._full.wait()
+            await asyncio.sleep(_STANDSTILL)
+            if self._full.is_set():
+                self._note_standstill(await self._held_up())
+
+    async def _held_up(self) -> list[HeldSlot] | None:
+        held = None if self.stopping else self.executor.held_up()
+        own = {slot.id for slot in held or ()}
+        for slot in held or ():
+            if slot.reason is None and not any([await self._waits_here(id, own) for id in slot.awaits]):
+                return None
+        return held if self._full.is_set() else None
+
+    async def _waits_here(self, id: str, own: Collection[str]) -> bool:
+        """Whether a job waits for a slot of this worker, or has one of its slots. Another worker may have one for it, too."""
+        if id in own:
+            return True
+        try:
+            job = await self._call(self._client.get, id)
+        except (ResonateError, OSError):  # a promise that a client settles, say
+            return False
+        if job.state == "pending":
+            return job.queue in names_of(self._settings.queues)
+        return job.state in ("claimed", "running") and job.claimed_by == self._settings.name
+
+    def _note_standstill(self, held: list[HeldSlot] | None) -> None:
+        if held is None and self.standstill is None:
+            return
+        name, before = self._settings.name, self.standstill
+        if held is None:
+            self.standstill = None
+            _log.info("worker %r does not stand still any more", name)
+            self.executor.report_waiting(f"worker {name!r} has a free slot again")
+        else:
+            since = self._client.now() if before is None else before.since
+            self.standstill = Standstill(name, tuple(names_of(self._settings.queues)), since, tuple(held))
+        if held is not None and before is None:
+            self._parts.counts.standstills += 1
+            _log.warning(
+                "%s. It claims nothing until one of them returns. A function that takes long has to look at JobContext.cancelled, and "
+                "jobs that others wait for need slots of their own: a queue and a worker for them, or a higher concurrency",
+                self.standstill.sentence() if self.standstill is not None else "",
+            )
+            self.executor.report_waiting(f"worker {name!r} {MARK}: all of its slots are held by jobs that wait or do not return")
+        if isinstance(self._client, StoreClient):
+            note(self._client.store, name, self.standstill)
+
     # -- the claim loop ---------------------------------------------------------------------------------------------------
 
     async def _claim_loop(self) -> None:
@@ -239,6 +299,9 @@ class Session:
                     return
             executor.begin_ready()
             slots = 0 if self.stopping else executor.slots
+            if executor.slots and self._full.is_set():
+                self._full.clear()
+                self._note_standstill(None)
             room = self._room(slots)
             claims = room if executor.unreported or (room and self.loop.time() >= self._claim_at) else 0
             if executor.unreported or claims or (slots and self._claimed):
@@ -315,6 +378,8 @@ class Session:
 
     async def _wait(self, room: int) -> None:
         """Wait until a handler ended, the store has something to claim, or it is time for the next claim."""
+        if not self.executor.slots:
+            self._full.set()
         timer = None
         if room and self._claim_at < math.inf:
             timer = self.loop.call_later(max(0.0, self._claim_at - self.loop.time()), self._wake.set)

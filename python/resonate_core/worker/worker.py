@@ -138,6 +138,15 @@ class Worker(Registry):
         """The name under which it holds leases."""
         return self.settings.name
 
+    @property
+    def standstill(self) -> str | None:
+        """What holds its slots, while all of them are held by jobs that cannot end: their attempts are over, or they wait for jobs here.
+
+        The log has it as a warning, once; `counts.standstills` counts it.
+        """
+        session = self._runner.session
+        return None if session is None or session.standstill is None else session.standstill.sentence()
+
     def _listening(self) -> None:
         if self._bound is not None and isinstance(
             self._bound[0], (Store, WorkerStore)
