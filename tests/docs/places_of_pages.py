@@ -49,7 +49,7 @@ SESSIONS_NEED = {
     "docs/sdk.md": ("sdk",),
     "docs/security.md": ("cli",),
     "docs/server.md": ("cli",),
-    "docs/simulation.md": ("fastapi,sdk",),
+    "docs/simulation.md": ("fastapi,sdk,worker",),
     "docs/testing.md": ("testing",),
     "docs/time.md": ("notebook",),
     "docs/tutorial.md": ("fastapi,sdk,cli",),

@@ -1,4 +1,4 @@
-"""ASGI apps in a simulation, and clients of them: no sockets, and the faults of the network (extra ``server``: httpx)."""
+"""ASGI apps in a simulation, and clients of them: no sockets, and the faults of the network (extra ``worker``: httpx)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-import httpx
+from resonate_core._extras import how_to_install
+
+try:
+    import httpx
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f"simulated apps need httpx: {how_to_install('worker')}") from error
 
 from .life import Life, current_life
 from .network import never
@@ -16,7 +21,7 @@ from .network import never
 if TYPE_CHECKING:
     from .system import System
 
-__all__ = ["AppServer", "Transport"]
+__all__ = ["AppServer", "Transport", "client"]
 
 Message = MutableMapping[str, Any]
 App = Callable[..., Awaitable[Any]]
@@ -177,6 +182,11 @@ async def _within(waiting: Awaitable[Any], timeout: float | None) -> Any:
         return await asyncio.wait_for(waiting, timeout)
     except asyncio.TimeoutError:
         raise httpx.ReadTimeout("no response in time (simulated)") from None
+
+
+def client(world: System, server: Callable[[], AppServer | None], **options: Any) -> httpx.AsyncClient:
+    """Make a client whose requests go through the network of the simulation."""
+    return httpx.AsyncClient(transport=Transport(world, server), **options)
 
 
 class Transport(httpx.AsyncBaseTransport):

@@ -157,9 +157,7 @@ class Population(Mishaps):
             >>> simulate(scenario).value
             204
         """
-        import httpx
-
-        from .http import Transport
+        from .http import client
 
         if self._guards is not None:
             self._guards.replace_threads_of_anyio()
@@ -171,7 +169,7 @@ class Population(Mishaps):
             name = f"app-{len(self._servers) + 1}"
             self.app(name, lambda: app, restarts=False)
             self._processes[name].life.mortal = False
-        return httpx.AsyncClient(transport=Transport(self, lambda: self._serving.get(name)), base_url=base_url, **options)
+        return client(self, lambda: self._serving.get(name), base_url=base_url, **options)
 
     def process(self, name: str, function: Callable[..., Coroutine[Any, Any, Any]], *args: Any, restarts: bool = True) -> None:
         """Start a process that runs a coroutine function of yours.
