@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextvars
 import logging
 import os
 import re
@@ -105,7 +106,8 @@ class _Handlers:
         if message.stale:
             return True
         try:
-            handlers[message.address.partition(":")[0]](message)
+            # In a copy of the context: the handler of the next message does not see what this one has set.
+            contextvars.copy_context().run(handlers[message.address.partition(":")[0]], message)
         except survived:
             failed = self.failed.setdefault(message.number, _Failed())
             pause = doubled(_FIRST_PAUSE, failed.failures, _LONGEST_PAUSE)

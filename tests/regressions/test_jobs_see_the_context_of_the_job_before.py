@@ -161,3 +161,29 @@ def test_jobs_at_the_same_time_have_a_decimal_context_each() -> None:
     with worker:
         assert [store.result(job.id, timeout=30) for job in jobs] == [5, 7]
     assert decimal.getcontext().prec == 28
+
+
+@pytest.mark.usefixtures("start")
+@pytest.mark.parametrize("background", [False, True])
+def test_handlers_of_messages(background: bool) -> None:
+    """A function of `on_message` is called by one thread for all messages, or by the thread that calls `deliver`."""
+    seen: list[tuple[str, str]] = []
+    store = rc.Store(clock=rc.ManualClock())
+    store.promises.create("p", timeout=60_000)
+    done = threading.Event()
+
+    def hear(message: rc.Message) -> None:
+        seen.append((message.address, tenant.get()))
+        tenant.set(message.address)
+        if len(seen) == 2:
+            done.set()
+
+    for address in ("local://a", "local://b"):
+        store.promises.register_listener("p", address)
+    store.promises.resolve("p")
+    with store.on_message("local", hear, background=background):
+        if not background:
+            store.deliver()
+        assert done.wait(30)
+    assert sorted(seen) == [(f"local://{name}", "nobody" if background else "start") for name in "ab"]
+    assert tenant.get() == "start"
