@@ -27,7 +27,7 @@ function hideStills(model) {
 
 
 class Picture(Protocol):
-    """What is drawn without scripts."""
+    """A picture that needs no scripts."""
 
     def still(self) -> dict[str, str]:
         """Return it as a MIME bundle."""
