@@ -27,7 +27,7 @@ struct Dialect {
   bool awaiter_needs_target;       // register by an awaiter without a target is refused
   bool preloads;
   bool messages_name_server;  // an execute names the server
-  bool follows_rule_set;      // otherwise its requests follow the compatible rules, whatever the store's rule set (PROTOCOL 2.1)
+  bool follows_rule_set;      // otherwise its requests follow kStrictElsewhere in a strict store (PROTOCOL 2.1)
 };
 
 inline constexpr Dialect kDialects[] = {
@@ -110,9 +110,20 @@ inline constexpr Rules kRules[] = {
 
 constexpr const Rules& rules(RulesId id) noexcept { return kRules[static_cast<std::size_t>(id)]; }
 
+// The strict rules for a dialect that the formal model does not describe: the compatible ones, except two that its own text
+// refuses, too.
+inline constexpr Rules kStrictElsewhere = [] {
+  Rules its = rules(RulesId::compatible);
+  its.id = RulesId::strict;
+  its.name = rules(RulesId::strict).name;
+  its.empty_heartbeat_renews_all = false;
+  its.occurrence_gets_lineage_tags = false;
+  return its;
+}();
+
 // The rules for requests of a dialect, and for what they stored, in a store with the rule set `id`.
 constexpr const Rules& rules(RulesId id, const Dialect& its) noexcept {
-  return rules(its.follows_rule_set ? id : RulesId::compatible);
+  return id == RulesId::strict && !its.follows_rule_set ? kStrictElsewhere : rules(id);
 }
 
 }  // namespace resonate

@@ -84,7 +84,7 @@ def occur(world, row, occurrence):
     if new_id in world.promises:
         return new_id, False
     tags = dict(row["promiseTags"])
-    if not world.strict(row["dialect"]):
+    if not world.literal:
         tags["resonate:schedule"] = row["id"]
         for name in ("origin", "branch", "parent", "prefix"):
             tags.setdefault(f"resonate:{name}", new_id)

@@ -214,7 +214,7 @@ def heartbeat(world, data, dialect):
             continue
         mine = {"id": row["id"], "version": task_version(task, dialect)}
         # Without a list of tasks, the heartbeat renews all tasks of the pid, except jobs.
-        if mine in named or (not named and not world.strict(dialect) and "job" not in row):
+        if mine in named or (not named and not world.literal and "job" not in row):
             task["expiresAt"] = later(world.now, task["ttl"])
     return 200, {}
 

@@ -37,6 +37,11 @@ class World:
         """Whether the strict column of PROTOCOL 2.1 applies to the requests of a dialect."""
         return binds_strictly(self.rules, dialect)
 
+    @property
+    def literal(self):
+        """Whether both versions follow their texts in empty heartbeats and in the tags of occurrences (PROTOCOL 2.1)."""
+        return self.rules == "strict"
+
     def clear(self):
         """Removes all rows (``debug.reset``); the clock does not change."""
         self.dropped = 0
@@ -49,7 +54,7 @@ class World:
 
 
 def binds_strictly(rules, dialect):
-    """Whether the strict rules apply: they exist for 2026-04-01 only; 2025-01-15 is the same in both rule sets (PROTOCOL 2.1)."""
+    """Whether all strict rules apply. Of 2025-01-15 only the two rules that ``World.literal`` names differ (PROTOCOL 2.1)."""
     return rules == "strict" and dialect == NEW
 
 
