@@ -325,10 +325,10 @@ TEST(StepPropertiesOfJobs, RetriesAreCounted) {
 // The edges of JOBS 3, and those of a settlement of the promise, which ends a job from any state that is not final.
 TEST(JobTransitions, AreTheOnesOfTheContract) {
   std::set<std::pair<JobState, JobState>> edges = {
-      {scheduled, pending}, {scheduled, expired}, {scheduled, archived}, {pending, claimed}, {pending, running},
-      {pending, expired},   {pending, archived},  {claimed, running},    {claimed, pending}, {claimed, expired},
-      {running, retry},     {running, archived},  {running, scheduled},  {retry, pending},   {retry, expired},
-      {retry, archived},    {archived, pending}};
+      {scheduled, pending}, {scheduled, expired}, {scheduled, archived}, {pending, claimed},
+      {pending, running},   {pending, expired},   {pending, archived},   {claimed, running},
+      {claimed, pending},   {claimed, expired},   {running, retry},      {running, archived},
+      {running, scheduled}, {retry, pending},     {retry, archived},     {archived, pending}};
   for (const JobState from : {scheduled, pending, claimed, running, retry, archived})
     for (const JobState to : {completed, failed, cancelled}) edges.emplace(from, to);
   for (const JobState from : kStates)

@@ -99,7 +99,7 @@ JOBS = Machine(
         Move("archived", "pending", "run", ((3.15, 0.81), (3.15, 2.89)), (3.05, 1.7), "right"),
     ),
     (
-        "Dashed: internal steps of the engine. scheduled, pending, retry and claimed become expired at goodUntil. "
+        "Dashed: internal steps of the engine. scheduled, pending and claimed become expired at goodUntil before the first start. "
         "Every state but the green and the red",
         "ones becomes cancelled by cancel, and failed at the deadline. "
         "An expired lease or an exceeded timeout of a running job counts as a fail.",

@@ -7,7 +7,7 @@ from typing import Any
 
 from resonate_core._instants import NEVER
 from resonate_core._lives import Life
-from resonate_core._states import ENDED_AT, STATES_BEFORE
+from resonate_core._states import ENDED_AT, expires_at
 
 __all__ = ["JobLives", "of_snapshot"]
 
@@ -167,6 +167,8 @@ class JobLives:
     def end(self, now: int) -> None:
         """End the jobs that have expired by the end of the trace, although no step has run."""
         for life in self._lives.values():
-            good_until = NEVER if life.job is None else life.job.get("goodUntil", NEVER)
-            if good_until <= now and life.task is not None and life.task.state in STATES_BEFORE["expire"]:
-                life.settle("expired", good_until)
+            if life.job is None or life.task is None:
+                continue
+            at = expires_at(life.job, life.task.state)
+            if at <= now and at != NEVER:
+                life.settle("expired", at)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from ._core import JobState, PromiseState, TaskState, job_states_before
+from ._instants import NEVER
 
 __all__ = [
     "ENDED_AT",
@@ -16,6 +17,7 @@ __all__ = [
     "TASK_STATES",
     "UNFINISHED",
     "ended_at",
+    "expires_at",
     "next_at",
 ]
 
@@ -47,6 +49,24 @@ def next_at(job: Mapping[str, Any]) -> int | None:
         (5000, None)
     """
     return job.get(_NEXT_AT.get(job["state"], ""))
+
+
+def expires_at(job: Mapping[str, Any], state: str) -> int:
+    """Return when a job in this state expires unless it starts, in Unix ms; `NEVER` if it does not: it has started once.
+
+    Args:
+        job: As on the wire.
+        state: The state, which may be a later one than the record's.
+
+    Example:
+        >>> from resonate_core._states import expires_at
+        >>> expires_at({"goodUntil": 5000}, "pending")
+        5000
+    """
+    if state not in STATES_BEFORE["expire"] or job.get("attempts"):
+        return NEVER
+    found: int = job.get("goodUntil", NEVER)
+    return found
 
 
 def ended_at(job: Mapping[str, Any]) -> int | None:

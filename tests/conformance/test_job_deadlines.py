@@ -16,7 +16,7 @@ def client(store: Any) -> JobClient:
 
 
 @pytest.mark.parametrize("swept", [False, True], ids=["projected", "swept"])
-@pytest.mark.parametrize("before", ["scheduled", "pending", "claimed", "retry"])
+@pytest.mark.parametrize("before", ["scheduled", "pending", "claimed"])
 @pytest.mark.parametrize(
     ("good_until", "deadline", "state"), [(500, 500, "failed"), (499, 500, "expired"), (501, 500, "failed"), (500, None, "expired")]
 )
@@ -28,18 +28,14 @@ def test_good_until_and_deadline(
     if before == "scheduled":
         options["processAt"] = 10_000
     client.enqueue(now=0, **options).must()
-    if before in ("claimed", "retry"):
+    if before == "claimed":
         client.claim(now=10).must()
-    if before == "retry":
-        client.start(now=20).must()
-        client.fail(now=30, retryAfter=10_000).must()
     if swept:
         client.store.tick(600)
     job = client.job(now=700)
     promise = client.get(JOB, now=700).must()["promise"]
     assert job["state"] == state
-    attempts = [(a["outcome"], a["finishedAt"]) for a in job["attempts"]]
-    assert attempts == ([("failed", 30)] if before == "retry" else []), "neither of them is an attempt"
+    assert job["attempts"] == [], "neither of them is an attempt"
     if state == "expired":
         assert (job["expiredAt"], job["error"]["code"]) == (good_until, "TaskExpired") and "failedAt" not in job
         assert (promise["state"], promise["settledAt"]) == ("rejected", good_until)
@@ -76,14 +72,19 @@ def test_the_deadline_of_a_running_job(client: JobClient) -> None:
     assert_states_agree(client)
 
 
-def test_an_archived_job_has_a_deadline_and_no_good_until(client: JobClient) -> None:
+@pytest.mark.parametrize("started", [False, True])
+def test_an_archived_job_has_a_deadline_and_no_good_until(client: JobClient, started: bool) -> None:
+    """If a person runs it again, it must start before good_until, unless it has started before."""
     client.enqueue(now=0, goodUntil=100, deadline=900).must()
-    client.run_one(now=0)
-    client.fail(now=10, retryable=False).must()
+    if started:
+        client.run_one(now=0)
+        client.fail(now=10, retryable=False).must()
+    else:
+        client.administer("archive", now=10).must()
     assert client.job(now=899)["state"] == "archived"
     other = client.store.fork()
     assert JobClient(other).administer("run", now=899).status == 200
-    assert JobClient(other).job(now=899)["state"] == "expired", "it is to start before good_until, by hand too"
+    assert JobClient(other).job(now=899)["state"] == ("pending" if started else "expired")
     assert other.check() == []
     assert client.job(now=900)["state"] == "failed"
 

@@ -23,9 +23,9 @@ inline constexpr std::size_t kJobStates = 10;
 
 constexpr bool is_terminal(JobState state) noexcept { return state >= JobState::completed; }
 constexpr bool is_held(JobState state) noexcept { return state == JobState::claimed || state == JobState::running; }
-// Returns whether good_until applies in this state: no attempt is running.
+// Returns whether a job that has never started expires at its good_until in this state.
 constexpr bool may_expire(JobState state) noexcept {
-  return state == JobState::scheduled || state == JobState::pending || state == JobState::claimed || state == JobState::retry;
+  return state == JobState::scheduled || state == JobState::pending || state == JobState::claimed;
 }
 
 // Returns whether the state has an index of its own: few jobs are in it, and operators search for them.
@@ -242,7 +242,8 @@ struct Job final : Counted {
   Shared<const WorkReport> report;    // empty until an attempt reports
   std::vector<std::string> awaiters;  // notified tasks; the job is kept while one of them can read it
 
-  Instant expires_at() const noexcept { return may_expire(state) ? spec->good_until : kNever; }
+  bool has_started() const noexcept { return attempt_count > 0; }
+  Instant expires_at() const noexcept { return may_expire(state) && !has_started() ? spec->good_until : kNever; }
   // The instant at which the running attempt times out.
   Instant times_out_at() const noexcept {
     return state == JobState::running && spec->timeout ? saturating_add(started_at, spec->timeout) : kNever;

@@ -88,7 +88,7 @@ struct Row final : Counted {
 
   const std::string& id() const noexcept { return promise_spec->id; }
   bool has_task() const noexcept { return task != TaskState::none; }
-  // The instant at which it settles without a request: its deadline, or the good_until of a job that has not started.
+  // The instant at which it settles without a request: its deadline, or the good_until of a job that has never started.
   Instant ends_at() const noexcept {
     return job ? std::min(promise_spec->timeout_at, std::max(job->expires_at(), promise_spec->created_at))
                : promise_spec->timeout_at;

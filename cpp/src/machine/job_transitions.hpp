@@ -17,7 +17,7 @@ enum class JobEvent : std::uint8_t {
   start,
   release,
   lose_claim,  // the lease of a claimed job expired
-  expire,
+  expire,      // good_until was reached before the first start
   complete,
   retry,    // a failed attempt; the job retries
   exhaust,  // a failed attempt; the job is archived
@@ -61,7 +61,7 @@ inline constexpr auto kJobTransitions = [] {
       JobTransition{JobEvent::start, {claimed}, running},
       JobTransition{JobEvent::release, {claimed}, pending},
       JobTransition{JobEvent::lose_claim, {claimed}, pending},
-      JobTransition{JobEvent::expire, {scheduled, pending, claimed, retry}, expired},
+      JobTransition{JobEvent::expire, {scheduled, pending, claimed}, expired},
       JobTransition{JobEvent::complete, {running}, completed},
       JobTransition{JobEvent::retry, {running}, retry},
       JobTransition{JobEvent::exhaust, {running}, archived},

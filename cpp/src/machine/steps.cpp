@@ -203,7 +203,14 @@ std::optional<Fired> run_step(WorkingSet& set, Instant now, const Options& optio
         if (entry.now->callbacks) return drain_callback(set, entry, now);
         if (std::optional<Fired> fired = cancel_awaited(set, entry, now)) return fired;
         continue;
-      case DueKind::timeout: return time_out(set, entry, now);
+      case DueKind::timeout:
+        if (!entry.now->dead_at(now)) {
+          // A release whose good_until also ended jobs that had started wrote it as the timer of such a job.
+          set.edit(entry);
+          set.touched(entry);
+          continue;
+        }
+        return time_out(set, entry, now);
       case DueKind::retention:
         if (std::optional<Fired> gone = reclaim(set, entry, now)) return gone;
         continue;

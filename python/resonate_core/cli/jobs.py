@@ -91,7 +91,9 @@ def enqueue(
     queue: Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="name of the queue; default: default")] = None,
     tag: TAGS = None,
     process_at: Annotated[str | None, _option("--process-at", "TIME", f"not before this: {_TIME}")] = None,
-    good_until: Annotated[str | None, _option("--good-until", "TIME", f"it expires if it has not started by then: {_TIME}")] = None,
+    good_until: Annotated[
+        str | None, _option("--good-until", "TIME", f"it expires if its first attempt has not started by then: {_TIME}")
+    ] = None,
     deadline: Annotated[str | None, _option("--deadline", "TIME", f"it fails if it has not ended by then: {_TIME}")] = None,
     sent_at: Annotated[str | None, _option("--sent-at", "TIME", "when it was sent, if that was earlier")] = None,
     **options: Any,

@@ -32,7 +32,10 @@ JOB_STATE = Annotated[
 _OPTIONS = {
     "priority": ("NUMBER", "1 (first) to 100 (last)"),
     "process_in": ("LENGTH", "not before this has passed: 90s, 2h, or ms"),
-    "good_for": ("LENGTH", "it expires if it has not started this long after it first becomes runnable: 90s, 2h, or ms"),
+    "good_for": (
+        "LENGTH",
+        "it expires if its first attempt has not started this long after it first becomes runnable: 90s, 2h, or ms",
+    ),
     "timeout": ("LENGTH", "longest duration of one attempt: 90s, 5m, or ms"),
     "retention": ("LENGTH", "how long it is kept after it completed: 0, 2h, 7d, or keep (until deleted)"),
     "max_retries": ("NUMBER", "number of retries"),

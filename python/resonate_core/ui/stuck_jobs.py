@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._instants import NEVER, when
+from .._rates import claimable_at
 from .._standstills import MARK, Standstill, standstills_of
-from .._states import ENDED_AT
+from .._states import ENDED_AT, expires_at
 from .access import StoreAccess
 from .facts import batch_ready_at, holders, jobs_in, queue_row, waiting_in
 from .verdict import Advice, Next, Verdict
@@ -35,10 +36,10 @@ def _said(job: Mapping[str, Any], sentence: str, next: Next | None, **more: Any)
 
 
 def _ends(access: StoreAccess, job: Mapping[str, Any], *others: Next | None) -> Next | None:
-    """Return the earliest of the steps that end a wait: the given ones, the expiry before the start, the deadline."""
+    """Return the earliest of the steps that end a wait: the given ones, the expiry before the first start, the deadline."""
     found = [one for one in others if one is not None]
-    good, deadline = job.get("goodUntil", NEVER), job.get("deadline", NEVER)
-    if good != NEVER and job["state"] != "running":
+    good, deadline = expires_at(job, job["state"]), job.get("deadline", NEVER)
+    if good != NEVER:
         found.append(Next("it expires if it has not started", good, is_step=True))
     if deadline != NEVER:
         found.append(Next("its deadline is reached, and it fails", deadline, is_step=True))

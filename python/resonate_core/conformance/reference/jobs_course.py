@@ -11,7 +11,7 @@ from .jobs_policy import error, error_value
 
 STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
 TERMINAL = ("completed", "failed", "cancelled", "expired")
-MAY_EXPIRE = ("scheduled", "pending", "claimed", "retry")
+MAY_EXPIRE = ("scheduled", "pending", "claimed")
 HELD = ("claimed", "running")
 NEVER = 2**63 - 1
 ATTEMPTS_KEPT = 100
@@ -120,11 +120,15 @@ def follow(job, promise_state, at):
 
 def death(row, now):
     """Whether and how a pending promise's job is dead at ``now``: None, "deadline" or "good_until"."""
-    job = row["job"]
-    good_until = job.get("goodUntil", NEVER) if job["state"] in MAY_EXPIRE else NEVER
+    good_until = expires_at(row["job"])
     if good_until < row["timeoutAt"] and good_until <= now:
         return "good_until"
     return "deadline" if row["timeoutAt"] <= now else None
+
+
+def expires_at(job):
+    """When the job expires unless it starts: its ``goodUntil``, or never once an attempt has started."""
+    return job.get("goodUntil", NEVER) if job["state"] in MAY_EXPIRE and job["attemptCount"] == 0 else NEVER
 
 
 def expire(row):

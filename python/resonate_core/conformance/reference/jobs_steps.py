@@ -16,7 +16,7 @@ def timers(world, row):
         # No retention step at the largest instant: for a row that is still referred to, it would be due again at the same instant.
         return [(job["reclaimAt"], "job_retention")] if job.get("reclaimAt", NEVER) < NEVER else []
     found = []
-    if job["state"] in course.MAY_EXPIRE and job.get("goodUntil", row["timeoutAt"]) < row["timeoutAt"]:
+    if course.expires_at(job) < row["timeoutAt"]:
         found.append((job["goodUntil"], "job_expiry"))
     if "flight" in job:
         # The timer is the group's, so it is due even if the leader is dead by now.

@@ -72,7 +72,7 @@ task.fence create      –        –        –         ·          ·         
 task.fence stale       –        –        –         ·          ·          ·          ·          ·          ·          ·        ·
 task.heartbeat         –        –        –         =          =          =          =          =          =          =        =
 step: ready            =        =        =         pending    =          =          =          pending    =          =        =
-step: good_until       =        =        =         expired    expired    expired    =          expired    =          =        =
+step: good_until       =        =        =         expired    expired    expired    =          =          =          =        =
 step: lease            =        =        =         =          =          pending    retry      =          =          =        =
 step: last lease       =        =        =         =          =          pending    archived   –          =          =        =
 step: lease to failed  =        =        =         =          =          pending    failed     –          =          =        =

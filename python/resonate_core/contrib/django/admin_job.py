@@ -45,7 +45,7 @@ def fields_of(job: Job) -> list[tuple[str, Any]]:
         (_("Priority"), f"{priority} ({_('in the store')}: {job.priority})"),
         (_("Enqueued"), to_datetime(job.sent_at)),
         (_("Not before"), to_datetime(job.process_at)),
-        (_("Must start before"), to_datetime(job.good_until)),
+        (_("Must first start before"), to_datetime(job.good_until)),
         (_("Deadline"), to_datetime(job.deadline)),
         (_("Runnable since"), to_datetime(job.enqueued_at)),
         (_("Worker"), job.claimed_by),

@@ -25,7 +25,7 @@ class ResonateTask(Task):
         retry_on: The exceptions that are retried; None: all.
         timeout: The longest duration of one attempt.
         retention: How long the result is kept after the task succeeded; "kept": until it is pruned.
-        good_for: The task fails if it has not started this long after it could first run.
+        good_for: The task fails if its first attempt has not started this long after it could first run.
         on_exhausted: "archived": a person can run it again; "failed": its failure is final.
         result_id: The id of the result; None: a new one. If the same task was enqueued under this id before, that one is meant; a pending
             promise with this id becomes the task's, so that a workflow can await it.

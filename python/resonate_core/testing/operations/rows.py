@@ -12,7 +12,7 @@ __all__ = ["Row", "Rows", "RowsOfStore", "Source", "gathering", "is_pending", "j
 Row = dict[str, Any]
 """A row as `Store.snapshot` shows it."""
 
-MAY_EXPIRE = ("scheduled", "pending", "claimed", "retry")
+MAY_EXPIRE = ("scheduled", "pending", "claimed")
 TERMINAL = ("completed", "failed", "cancelled", "expired")
 
 
@@ -102,7 +102,9 @@ def job_state(row: Row, now: int) -> str:
 
 def _is_expired(row: Row, now: int) -> bool:
     job = row.get("job")
-    return job is not None and job["state"] in MAY_EXPIRE and "goodUntil" in job and job["goodUntil"] <= now
+    if job is None or job["state"] not in MAY_EXPIRE or job["attemptCount"] > 0:
+        return False
+    return "goodUntil" in job and bool(job["goodUntil"] <= now)
 
 
 def gathering(rows: Rows, row: Row) -> list[Row]:
