@@ -37,7 +37,8 @@ Return the next occurrences of a cron expression, as a schedule computes them (P
 
 Args:
     text: Five fields (minute hour day-of-month month day-of-week), six with seconds first, or a word such as `@hourly`; in UTC,
-        unless it begins with `CRON_TZ=Area/City`.
+        unless it begins with `CRON_TZ=Area/City`. A time of day that the zone skips or repeats fires once; an interval (its second,
+        minute or hour begins with `*`) continues in a repeated hour.
     after: Unix ms, or an aware datetime; occurrences are later than this.
     count: The number of occurrences.
 

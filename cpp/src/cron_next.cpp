@@ -99,20 +99,31 @@ std::optional<std::int64_t> next_match(const CronPlan& plan, std::int64_t from, 
   return result <= to ? std::optional(result) : std::nullopt;
 }
 
-// Searches the spans of constant offset. In each span, local time begins where the zone's clock stood at the start of the span or
-// where the previous span ended, whichever is later. So repeated local times fire once, and skipped ones are in no span.
+// A zone that skips three hours or more has crossed the date line, so the skipped times belong to a day that it never had.
+constexpr std::int64_t kLongestSkip = 3 * 3600;
+
+// Returns the local time at which the search begins at `at` in the span. An interval takes what the local clock shows. Other
+// expressions fire once for each local time: repeated times are left out, and skipped ones are searched at the start of the span.
+std::int64_t search_start(const CronPlan& plan, const TimeZone::Span& span, std::int64_t at) {
+  if (plan.interval) return at + span.offset;
+  const bool skips = at == span.begin && span.skipped > 0 && span.skipped < kLongestSkip;
+  return skips ? at + span.offset - span.skipped : std::max(at, span.begin + span.repeated) + span.offset;
+}
+
+// Searches the spans of constant offset.
 std::optional<std::int64_t> next_match_in_zone(const CronPlan& plan, std::int64_t from, std::int64_t to) {
   std::optional<std::int64_t> match;
   for (std::int64_t at = from; at <= to;) {
     const TimeZone::Span span = plan.zone->span_at(at);
-    const std::int64_t start = std::max(at, span.begin + span.repeated) + span.offset;
-    if (!match || *match < start) {
+    const std::int64_t start = search_start(plan, span, at);
+    const bool went_back = plan.interval && span.repeated > 0;  // an earlier local time may match than that of the span before
+    if (!match || *match < start || went_back) {
       match = next_match(plan, start, to + kSecondsPerDay);  // every offset is shorter than a day
       if (!match) {
         return std::nullopt;
       }
     }
-    const std::int64_t instant = *match - span.offset;
+    const std::int64_t instant = std::max(at, *match - span.offset);  // a skipped time fires at the change
     if (instant < span.end) {
       return instant <= to ? std::optional(instant) : std::nullopt;
     }

@@ -227,6 +227,7 @@ void parse_fields(std::string_view expression, std::vector<std::string_view> fie
   if (fields.size() != 6) {
     fail(expression, "must have 5 fields, or 6 with leading seconds, got " + std::to_string(fields.size()));
   }
+  plan.interval = std::any_of(fields.begin(), fields.begin() + 3, [](std::string_view field) { return field.starts_with('*'); });
   plan.seconds = FieldParser(kSecond, fields[0]).parse();
   plan.minutes = FieldParser(kMinute, fields[1]).parse();
   plan.hours = static_cast<std::uint32_t>(FieldParser(kHour, fields[2]).parse());

@@ -20,6 +20,8 @@ struct CronPlan {
   // Both day fields combined: days_of_month[w] has a bit 1-31 for each firing day of a 31-day month whose first day is weekday w (0
   // = Sunday). Shorter months ignore the bits beyond their end.
   std::array<std::uint32_t, 7> days_of_month{};
+  // An interval, which follows elapsed time when the zone changes its offset: the second, minute or hour field begins with `*`.
+  bool interval = false;
   std::shared_ptr<const TimeZone> zone;  // null: UTC
 };
 

@@ -146,12 +146,14 @@ TimeZone::Span TimeZone::span_at(std::int64_t instant) const {
   const auto later = std::upper_bound(changes_.begin() + 1, changes_.end(), instant - shift,
                                       [](std::int64_t value, const Change& change) { return value < change.at; });
   const auto current = later - 1;
-  Span span{current->at + shift, kEndOfTime, current->offset, 0};
+  Span span{current->at + shift, kEndOfTime, current->offset, 0, 0};
   if (later != changes_.end()) {
     span.end = later->at + shift;
   }
   if (current != changes_.begin()) {
-    span.repeated = std::max<std::int64_t>(0, (current - 1)->offset - current->offset);
+    const std::int64_t forward = current->offset - (current - 1)->offset;
+    span.repeated = std::max<std::int64_t>(0, -forward);
+    span.skipped = std::max<std::int64_t>(0, forward);
   }
   return span;
 }

@@ -19,6 +19,7 @@ class TimeZone {
     std::int64_t end;       // the first instant after the span
     std::int64_t offset;    // seconds
     std::int64_t repeated;  // the seconds from `begin` in which the local clock repeats earlier times; 0: none
+    std::int64_t skipped;   // the seconds of local time before `begin` that the local clock never shows; 0: none
   };
 
   // Returns the zone with that name (`Europe/Berlin`); each zone is read once per process and then shared. Throws

@@ -71,6 +71,7 @@ class Generator {
 struct RandomCron {
   RandomField minute, hour, day, month, weekday;
 
+  bool interval() const { return minute.text.front() == '*' || hour.text.front() == '*'; }
   std::string text() const { return minute.text + " " + hour.text + " " + day.text + " " + month.text + " " + weekday.text; }
 
   bool fires_at(date::local_time<std::chrono::minutes> at) const {
@@ -92,18 +93,25 @@ RandomCron random_cron(Generator& generator) {
   return {generator.field(0, 59), generator.field(0, 23), generator.field(1, 31), generator.field(1, 12), generator.field(0, 7)};
 }
 
-// All firings in [from, to], found by a check of every minute: the offsets of today's zones are whole minutes. A local minute
-// that occurs twice fires only the first time.
+// All firings in [from, to], found by a check of every minute: the offsets of today's zones are whole minutes. Unless the
+// expression is an interval, a local minute that occurs twice fires only the first time, and a minute that the clock skips by less
+// than three hours fires at the change.
 std::vector<std::int64_t> slowly(const RandomCron& cron, const resonate::TimeZone* zone, std::int64_t from, std::int64_t to) {
   std::vector<std::int64_t> result;
   std::int64_t shown_until = std::numeric_limits<std::int64_t>::min();
   for (std::int64_t at = from - 2 * kDay; at <= to; at += kMinute) {
     const std::int64_t local = at + (zone == nullptr ? 0 : zone->span_at(at / 1000).offset * 1000);
-    if (local <= shown_until) continue;
-    shown_until = local;
-    if (at >= from && cron.fires_at(date::local_time<std::chrono::minutes>(std::chrono::minutes(local / kMinute)))) {
-      result.push_back(at);
+    const bool skips = at > from - 2 * kDay && local - shown_until < 3 * 60 * kMinute;
+    std::int64_t first = local;
+    if (!cron.interval()) {
+      if (local <= shown_until) continue;
+      if (skips) first = shown_until + kMinute;
     }
+    shown_until = local;
+    bool fires = false;
+    for (std::int64_t minute = first; minute <= local; minute += kMinute)
+      fires = fires || cron.fires_at(date::local_time<std::chrono::minutes>(std::chrono::minutes(minute / kMinute)));
+    if (at >= from && fires) result.push_back(at);
   }
   return result;
 }

@@ -127,18 +127,38 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Row{"CRON_TZ=UTC 0 9 * * *", "2024-03-09T00:00:00", {"2024-03-09T09:00:00"}},
         Row{"CRON_TZ=America/New_York 0 9 * * *", "2024-03-09T00:00:00", {"2024-03-09T14:00:00", "2024-03-10T13:00:00"}},
-        // 2024-03-10 02:00-03:00 is skipped, 2024-11-03 01:00-02:00 occurs twice.
-        Row{"CRON_TZ=America/New_York 30 2 * * *", "2024-03-09T00:00:00", {"2024-03-09T07:30:00", "2024-03-11T06:30:00"}},
+        // 2024-03-10 02:00-03:00 is skipped, 2024-11-03 01:00-02:00 occurs twice. A skipped time fires at the change.
+        Row{"CRON_TZ=America/New_York 30 2 * * *",
+            "2024-03-09T00:00:00",
+            {"2024-03-09T07:30:00", "2024-03-10T07:00:00", "2024-03-11T06:30:00"}},
+        Row{"CRON_TZ=America/New_York 0,30 2 * * *", "2024-03-10T00:00:00", {"2024-03-10T07:00:00", "2024-03-11T06:00:00"}},
+        Row{"CRON_TZ=America/New_York 15 30 2 * * *", "2024-03-10T00:00:00", {"2024-03-10T07:00:00", "2024-03-11T06:30:15"}},
+        Row{"CRON_TZ=America/New_York */10 2 * * *", "2024-03-10T00:00:00", {"2024-03-11T06:00:00"}},
+        Row{"CRON_TZ=America/New_York 30 2 * * *", "2024-03-10T07:00:00", {"2024-03-11T06:30:00"}},
         Row{"CRON_TZ=America/New_York */30 2-3 * * *", "2024-03-10T00:00:00", {"2024-03-10T07:00:00", "2024-03-10T07:30:00"}},
         Row{"CRON_TZ=America/New_York 30 1 * * *", "2024-11-03T00:00:00", {"2024-11-03T05:30:00", "2024-11-04T06:30:00"}},
         Row{"CRON_TZ=America/New_York 30 1 * * *", "2024-11-03T06:00:00", {"2024-11-04T06:30:00"}},  // within the repeated hour
-        Row{"CRON_TZ=America/New_York 0 * * * *", "2024-11-03T04:30:00", {"2024-11-03T05:00:00", "2024-11-03T07:00:00"}},
+        // An interval continues in the repeated hour.
+        Row{"CRON_TZ=America/New_York 0 * * * *",
+            "2024-11-03T04:30:00",
+            {"2024-11-03T05:00:00", "2024-11-03T06:00:00", "2024-11-03T07:00:00"}},
+        Row{"CRON_TZ=America/New_York */30 1 * * *",
+            "2024-11-03T05:00:00",
+            {"2024-11-03T05:30:00", "2024-11-03T06:00:00", "2024-11-03T06:30:00", "2024-11-04T06:00:00"}},
+        Row{"CRON_TZ=America/New_York */20 30 1 * * *",
+            "2024-11-03T05:30:00",
+            {"2024-11-03T05:30:20", "2024-11-03T05:30:40", "2024-11-03T06:30:00"}},
+        Row{"CRON_TZ=America/New_York 59 0-23 * * *", "2024-11-03T05:30:00", {"2024-11-03T05:59:00", "2024-11-03T07:59:00"}},
         // The clock moves half an hour back at 2024-04-07 02:00, and forward at 2024-10-06 02:00.
         Row{"CRON_TZ=Australia/Lord_Howe */15 1-2 7 4 *",
             "2024-04-06T14:30:00",
-            {"2024-04-06T14:45:00", "2024-04-06T15:30:00", "2024-04-06T15:45:00"}},
+            {"2024-04-06T14:45:00", "2024-04-06T15:00:00", "2024-04-06T15:15:00", "2024-04-06T15:30:00", "2024-04-06T15:45:00"}},
+        Row{"CRON_TZ=Australia/Lord_Howe 45 1 * * *", "2024-04-06T14:30:00", {"2024-04-06T14:45:00", "2024-04-07T15:15:00"}},
+        Row{"CRON_TZ=Australia/Lord_Howe 10 2 * * *", "2024-10-05T00:00:00", {"2024-10-05T15:30:00", "2024-10-06T15:10:00"}},
         Row{"CRON_TZ=Australia/Lord_Howe */15 2 6 10 *", "2024-10-05T00:00:00", {"2024-10-05T15:30:00", "2024-10-05T15:45:00"}},
-        Row{"CRON_TZ=Europe/Berlin 30 2 31 3 *", "2024-01-01T00:00:00", {"2025-03-31T00:30:00"}},
+        Row{"CRON_TZ=Europe/Berlin 30 2 31 3 *", "2024-01-01T00:00:00", {"2024-03-31T01:00:00", "2025-03-31T00:30:00"}},
+        Row{"CRON_TZ=America/Sao_Paulo @daily", "2018-11-03T12:00:00", {"2018-11-04T03:00:00", "2018-11-05T02:00:00"}},
+        Row{"CRON_TZ=America/Sao_Paulo @daily", "2018-02-17T01:30:00", {"2018-02-17T02:00:00", "2018-02-18T03:00:00"}},
         Row{"CRON_TZ=Europe/Dublin 30 1 27 10 *", "2024-01-01T00:00:00", {"2024-10-27T00:30:00"}},  // summer time is standard
         // The clock moves one hour back for Ramadan, at 2024-03-10 03:00.
         Row{"CRON_TZ=Africa/Casablanca 30 2 * * *", "2024-03-09T12:00:00", {"2024-03-10T01:30:00", "2024-03-11T02:30:00"}},
@@ -147,10 +167,11 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"CRON_TZ=Pacific/Apia 0 12 * 12 *", "2011-12-29T00:00:00", {"2011-12-29T22:00:00", "2011-12-30T22:00:00"}},  // no 30th
         // The zone files list changes up to 2037; a rule gives the later changes.
         Row{"CRON_TZ=America/New_York 0 9 1 1,7 *", "2050-01-01T15:00:00", {"2050-07-01T13:00:00", "2051-01-01T14:00:00"}},
-        Row{"CRON_TZ=Europe/Berlin 30 2 27 3 *", "2050-01-01T00:00:00", {"2051-03-27T00:30:00"}},
+        Row{"CRON_TZ=Europe/Berlin 30 2 27 3 *", "2050-01-01T00:00:00", {"2050-03-27T01:00:00", "2051-03-27T00:30:00"}},
         Row{"CRON_TZ=Australia/Sydney 0 0 1 1,7 *", "9998-12-31T14:00:00", {"9999-06-30T14:00:00", "9999-12-31T13:00:00", "none"}},
-        // This local time is skipped every year since 2007.
-        Row{"CRON_TZ=America/New_York 30 2 8-14 3 */7", "2024-01-01T00:00:00", {"none"}}));
+        // This local time is skipped every year since 2007: an interval has no occurrence, a time of day fires at the change.
+        Row{"CRON_TZ=America/New_York */30 2 8-14 3 */7", "2024-01-01T00:00:00", {"none"}},
+        Row{"CRON_TZ=America/New_York 30 2 8-14 3 */7", "2024-01-01T00:00:00", {"2024-03-10T07:00:00", "2025-03-09T07:00:00"}}));
 
 struct Refusal {
   std::string text;

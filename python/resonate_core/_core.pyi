@@ -2583,8 +2583,9 @@ class Jobs:
             priority: 1 (first) to 100 (last); default: 50.
             process_at: The earliest start, in Unix ms.
             process_in: The delay until the earliest start, in ms or as a timedelta.
-            good_until: The job expires if it has not started by this instant, in Unix ms.
-            good_for: The job expires if it has not started this long after it first becomes runnable, in ms or as a timedelta.
+            good_until: The job expires if its first attempt has not started by this instant, in Unix ms.
+            good_for: The job expires if its first attempt has not started this long after it first becomes runnable, in ms or as a
+                timedelta.
             timeout: The longest duration of one attempt, in ms or as a timedelta.
             deadline: The deadline of the promise, in Unix ms; default: none.
             retention: How long the job is kept after it completed, in ms or as a timedelta; "kept": until it is deleted.
@@ -4494,7 +4495,8 @@ def cron_next(text: str, after: int | datetime.datetime, count: int = 1) -> list
 
     Args:
         text: Five fields (minute hour day-of-month month day-of-week), six with seconds first, or a word such as `@hourly`; in UTC,
-            unless it begins with `CRON_TZ=Area/City`.
+            unless it begins with `CRON_TZ=Area/City`. A time of day that the zone skips or repeats fires once; an interval (its second,
+            minute or hour begins with `*`) continues in a repeated hour.
         after: Unix ms, or an aware datetime; occurrences are later than this.
         count: The number of occurrences.
 

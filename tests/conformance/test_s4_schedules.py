@@ -137,8 +137,8 @@ NEXT = [
     ("CRON_TZ=Europe/Berlin 0 12 * * *", "2024-07-01T00:00:00", "2024-07-01T10:00:00"),
     ("CRON_TZ=Europe/Berlin 0 12 * * *", "2024-12-01T00:00:00", "2024-12-01T11:00:00"),
     ("CRON_TZ=Asia/Kolkata 0 0 * * *", "2024-01-01T00:00:00", "2024-01-01T18:30:00"),
-    # A local time that a change of the clocks skips does not fire; a time that occurs twice fires at the first only (PROTOCOL 8).
-    ("CRON_TZ=Europe/Berlin 30 2 * * *", "2024-03-30T12:00:00", "2024-04-01T00:30:00"),
+    # A local time that a change of the clocks skips fires at the change; a time that occurs twice fires at the first only (PROTOCOL 8).
+    ("CRON_TZ=Europe/Berlin 30 2 * * *", "2024-03-30T12:00:00", "2024-03-31T01:00:00"),
     ("CRON_TZ=Europe/Berlin 30 2 * * *", "2024-10-26T12:00:00", "2024-10-27T00:30:00"),
     ("CRON_TZ=Europe/Berlin 30 2 * * *", "2024-10-27T00:30:00", "2024-10-28T01:30:00"),
 ]

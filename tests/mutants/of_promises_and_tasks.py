@@ -120,6 +120,24 @@ MUTANTS = [
         "row.retry_at >= now",
     ),
     Mutant(
+        "an interval is silent in a repeated hour",
+        "schedules",
+        "if (plan.interval) return «at + span.offset»",
+        "std::max(at, span.begin + span.repeated) + span.offset",
+    ),
+    Mutant(
+        "a daily job is lost in a skipped hour",
+        "schedules",
+        "«at == span.begin && span.skipped > 0 && span.skipped < kLongestSkip»",
+        "false",
+    ),
+    Mutant(
+        "a skipped day fires at its end",
+        "schedules",
+        "span.skipped > 0 «&& span.skipped < kLongestSkip»",
+        "",
+    ),
+    Mutant(
         "a cron expression with two day fields needs both",
         "schedules",
         "= «both ? days & by_weekday : days | by_weekday»",

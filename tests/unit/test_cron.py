@@ -7,10 +7,10 @@ The libraries give an expression the same meaning as we do, with these exception
   (`*/2`) is combined by AND. It reads `a-a` as the whole field and accepts ranges that run backwards. Its week begins on Sunday,
   which is 0, so `5-7` wraps and `5/1` stops at Saturday. It refuses steps that are longer than the field.
 
-Changes of a zone's offset: Debian's cron, cronsim and croniter each move or repeat the local times around a change by their own
-policy. Ours: a skipped time does not fire, and a repeated time fires once, at the first. So the tests take local times without
-a zone from cronsim, and `zoneinfo` gives the instants at which they first occur. The libraries' own results in a zone are
-compared only for expressions that fire from 5 to 22 o'clock, since these zones never change at those hours.
+Changes of a zone's offset: our rule is Debian's cron's (PROTOCOL 8), by spans of constant offset and for six fields, too. cronsim
+follows it for five fields and whole hours, croniter has a policy of its own. So the tests take local times without a zone from
+cronsim, and `zoneinfo` gives the instants at which clocks show them. The libraries' own results in a zone are compared only for
+expressions that fire from 5 to 22 o'clock, since these zones never change at those hours.
 """
 
 from __future__ import annotations
@@ -177,27 +177,39 @@ def ours(expression: str, after: int, count: int = COUNT) -> list[int]:
         return []
 
 
-def first_shown(wall: datetime, zone: ZoneInfo) -> int | None:
-    """The first instant at which clocks in the zone show that time; None if they skip it."""
-    aware = wall.replace(tzinfo=zone, fold=0)
-    back = aware.astimezone(timezone.utc).astimezone(zone)
-    return ms(aware.astimezone(timezone.utc)) if back.replace(tzinfo=None) == wall else None
+def instants_of(wall: datetime, zone: ZoneInfo) -> list[datetime]:
+    """The instants, none to two, at which clocks in the zone show that time."""
+    both = {wall.replace(tzinfo=zone, fold=fold).astimezone(timezone.utc) for fold in (0, 1)}
+    return sorted(at for at in both if at.astimezone(zone).replace(tzinfo=None) == wall)
+
+
+def end_of_skip(wall: datetime, zone: ZoneInfo) -> datetime | None:
+    """The instant of the change that skips that time; None if it skips three hours or more."""
+    minutes = (wall + timedelta(minutes=n) for n in range(180))
+    return next((found[0] for found in (instants_of(at.replace(second=0), zone) for at in minutes) if found), None)
 
 
 def by_wall_clock(expression: str, after: int, zone: ZoneInfo, count: int) -> list[int]:
     """Our rule applied to the local times of cronsim, which begin well before `after`."""
+    fields = expression.split()
+    interval = any(field.startswith("*") for field in fields[: len(fields) - 3])
     start = (EPOCH + timedelta(milliseconds=after)).astimezone(zone).replace(tzinfo=None) - timedelta(days=2)
-    found: list[int] = []
+    found: set[int] = set()
+    enough = None
     try:
         for wall in CronSim(expression, start):
-            instant = first_shown(wall, zone)
-            if instant is not None and instant > after:
-                found.append(instant)
-            if len(found) == count or wall.year > 9990:  # every time may be skipped
+            instants = instants_of(wall, zone)
+            if not interval:
+                moved = None if instants else end_of_skip(wall, zone)
+                instants = instants[:1] or ([] if moved is None else [moved])
+            found |= {ms(at) for at in instants if ms(at) > after}
+            if len(found) >= count and enough is None:
+                enough = wall + timedelta(hours=3)  # local times that occur twice are not in the order of their instants
+            if (enough is not None and wall > enough) or wall.year > 9990:  # every time may be skipped
                 break
     except CronSimError:
         pass
-    return found
+    return sorted(found)[:count]
 
 
 # cronsim 2.7, the last for Python 3.10, finds nothing if the day of the month never occurs, even if the day of the week does.
@@ -238,6 +250,7 @@ def test_croniter_agrees_on_seconds(seconds: str, expression: str, after: int) -
 @settings(max_examples=200, deadline=None)
 @example("*/15 * * * *", utc("2024-11-03T04:50"), "America/New_York")
 @example("30 2 * * *", utc("2024-03-08"), "America/New_York")
+@example("30 1 * * *", utc("2024-11-02"), "America/New_York")
 @example("*/10 1-2 * * *", utc("2024-04-06T14:00"), "Australia/Lord_Howe")
 @example("30 2 * * *", utc("2080-01-01"), "Africa/Casablanca")
 @example("0 0 * * *", utc("2018-11-01"), "America/Sao_Paulo")
@@ -294,7 +307,7 @@ def test_libraries_agree_in_zones_by_day(
         ("*/90 * * * *", "2024-01-01T00:30", ["2024-01-01T01:00"]),
         ("@weekly", "2024-01-01", ["2024-01-07", "2024-01-14"]),
         ("CRON_TZ=Asia/Tokyo @daily", "2024-01-01", ["2024-01-01T15:00"]),
-        ("CRON_TZ=America/New_York 30 2 * * *", "2024-03-09", ["2024-03-09T07:30", "2024-03-11T06:30"]),
+        ("CRON_TZ=America/New_York 30 2 * * *", "2024-03-09", ["2024-03-09T07:30", "2024-03-10T07:00", "2024-03-11T06:30"]),
         ("CRON_TZ=America/New_York 30 1 * * *", "2024-11-03", ["2024-11-03T05:30", "2024-11-04T06:30"]),
         ("CRON_TZ=America/New_York 0 9 1 7 *", "2099-01-01", ["2099-07-01T13:00"]),
         ("0 0 1 1 *", "9998-06-01", ["9999-01-01"]),

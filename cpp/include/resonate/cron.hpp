@@ -6,8 +6,9 @@
 // for `*` in the two day fields. A day fires when it matches both day fields if either of them begins with `*`,
 // else when it matches one of them. Also @hourly @daily @midnight @weekly @monthly @yearly @annually.
 //
-// Instants are UTC unless the text starts with `CRON_TZ=Area/City `. A local time that a zone change skips does not fire; a local
-// time that occurs twice fires once, the first time.
+// Instants are UTC unless the text starts with `CRON_TZ=Area/City `. If its second, minute or hour field begins with `*`, the text
+// is an interval: it fires whenever the local clock shows a match, so it continues in a repeated hour. Any other text fires once for
+// each local time: the first time if it occurs twice, and at the change if the clock skips it by less than three hours.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 """The occurrences of a cron expression (PROTOCOL 4 and 8), by the ``cronsim`` library.
 
 ``cronsim`` gives local times without a zone. This module adds the zone, so that skipped
-and repeated local times follow the contract's rule and not the library's.
+and repeated local times follow the contract's rule and not the library's, which knows
+Debian's rule for five fields and for changes by whole hours alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"the reference model needs cronsim: {how_to_install('conformance')}") from error
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
+LONGEST_SKIP = timedelta(hours=3)
 WORDS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -55,6 +58,55 @@ def split(text):
     return zone, " ".join(fields)
 
 
+def is_interval(fields):
+    """Whether an expression follows elapsed time when the offset of the zone changes (PROTOCOL 8)."""
+    return any(field.startswith("*") for field in fields.split()[:3])
+
+
+def first_change(after, until, zone):
+    """The first instant in (after, until], to the second, at which the zone changes its offset; None if it does not."""
+    while after < until:
+        step = min(after + DAY, until)
+        if step.astimezone(zone).utcoffset() == after.astimezone(zone).utcoffset():
+            after = step
+            continue
+        while step - after > SECOND:
+            middle = after + (step - after) // SECOND // 2 * SECOND
+            if middle.astimezone(zone).utcoffset() == after.astimezone(zone).utcoffset():
+                after = middle
+            else:
+                step = middle
+        return step
+    return None
+
+
+def next_of_interval(fields, start, zone):
+    """The first instant after ``start`` at which the clock of the zone shows a match."""
+    local = start.astimezone(zone).replace(tzinfo=None)
+    while True:
+        offset = start.astimezone(zone).utcoffset()
+        moment = next(CronSim(fields, local)).replace(tzinfo=timezone.utc) - offset
+        change = first_change(start, moment, zone)
+        if change is None:
+            return moment
+        start = change
+        local = change.astimezone(zone).replace(tzinfo=None) - SECOND
+
+
+def next_of_local_times(fields, start, zone):
+    """The first instant after ``start`` for which there is a match: the clock shows it for the first time, or skips it there."""
+    for local in CronSim(fields, start.astimezone(zone).replace(tzinfo=None)):
+        before, after = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+        moment = before.astimezone(timezone.utc)
+        if moment.astimezone(zone).replace(tzinfo=None) != local:
+            if after.utcoffset() - before.utcoffset() >= LONGEST_SKIP:
+                continue
+            moment = first_change(after.astimezone(timezone.utc), moment, zone)
+        if moment > start:
+            return moment
+    return None
+
+
 @functools.lru_cache(maxsize=4096)
 def next_after(text, instant):
     """The first occurrence strictly after ``instant`` (ms), or None if there is none."""
@@ -63,16 +115,11 @@ def next_after(text, instant):
         return None
     zone, fields = parts
     try:
-        start = (EPOCH + timedelta(seconds=instant // 1000)).astimezone(zone)
-        for local in CronSim(fields, start.replace(tzinfo=None)):
-            moment = local.replace(tzinfo=zone, fold=0).astimezone(timezone.utc)
-            skipped = moment.astimezone(zone).replace(tzinfo=None, fold=0) != local
-            occurrence = (moment - EPOCH) // timedelta(milliseconds=1)
-            if not skipped and occurrence > instant:
-                return occurrence
-    except (CronSimError, OverflowError):
-        pass
-    return None
+        start = EPOCH + timedelta(seconds=instant // 1000)
+        moment = (next_of_interval if is_interval(fields) else next_of_local_times)(fields, start, zone)
+    except (CronSimError, OverflowError, StopIteration):
+        return None
+    return None if moment is None else (moment - EPOCH) // timedelta(milliseconds=1)
 
 
 @functools.lru_cache(maxsize=4096)
