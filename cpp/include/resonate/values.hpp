@@ -59,6 +59,10 @@ struct Value {
   friend bool operator==(const Value&, const Value&) = default;
 };
 
+// Returns whether both have the same headers and data. Data are the same if their bytes are, or if both are JSON in base64 with the
+// same value: the order of members, white space, escapes and the spelling of a number do not count.
+bool same_value(const Value& a, const Value& b);
+
 struct SharedValue final : Counted {
   Value value;
   explicit SharedValue(Value v) : value(std::move(v)) {}

@@ -125,8 +125,9 @@ Reply Machine::enqueue(JobOrder& order) {
     const Row& row = *existing->now;
     const JobSpec& spec = *row.job->spec;
     // An order that adopts a promise may omit the payload; then the promise's param is used.
-    const bool same_payload = row.payload() == order.payload || (spec.adopted && !spec.payload && order.payload.empty());
-    if (spec.queue == order.queue && spec.type == order.type && same_payload) return answer(*existing);
+    const bool adopts = spec.adopted && !spec.payload && order.payload.empty();
+    if (spec.queue == order.queue && spec.type == order.type && (adopts || same_value(row.payload(), order.payload)))
+      return answer(*existing);
     return refusal(status::kConflict, "job " + quoted(*order.id) + " exists with another queue, type or payload");
   }
   if (existing) {

@@ -18,6 +18,7 @@ from .. import _extras
 from .._core import Value
 from ..errors import Invalid
 from .models import Unwritable, dump, dump_for_handler, is_model, is_secret, place_of, refuse_secret
+from .set_order import ordered
 
 __all__ = ["encoded", "payload_encoded"]
 
@@ -75,8 +76,8 @@ def _encoded(value: Any, dump_model: _Dump) -> Any:
         return value
     try:
         if is_model(type(value)):
-            return dump_model(value)
-        return _by_msgspec(value, dump_model)
+            return ordered(value, dump_model(value))
+        return ordered(value, _by_msgspec(value, dump_model))
     except Unwritable as error:
         path = place_of(error.holder, value) + error.path
         raise Invalid(f"{path.lstrip('.') or 'payload'} {error.rule}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import jobs_cancellation, jobs_course as course, jobs_groups as groups, promises
 from .jobs_queues import jobs_of, queue_row
 from .shape import Refused
+from .values import same_value
 from .world import INT64_MAX, fulfilled_task, id_order, is_timer, later, project
 
 LIFECYCLES = {
@@ -88,7 +89,9 @@ def same(row, data):
     if "adopted" in job and "payload" not in job:
         # The payload is the param of the adopted promise; the request that adopted it had none.
         payload = payload or row["param"]
-    return (job["queue"], job["type"], course.payload_of(row)) == (data["queue"], data["type"], payload)
+    if (job["queue"], job["type"]) != (data["queue"], data["type"]):
+        return False
+    return same_value(course.payload_of(row), payload)
 
 
 def enqueue_one(world, data):
