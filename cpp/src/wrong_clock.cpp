@@ -92,6 +92,7 @@ class ClockRepair {
       changed_ = true;
     }
     put(queue->refilled_at, past(given->refilled_at));
+    for (std::size_t i = 0; i < queue->claims.size(); ++i) put(queue->claims[i].at, past(given->claims[i].at));
     return changed_ ? QueueRef(std::move(queue)) : given;
   }
 

@@ -146,7 +146,7 @@ TEST_P(Claims, ConcurrencyCountsWhatIsHeld) {
   EXPECT_EQ(store.claim(9, {"a"}), Texts{"a5"});
 }
 
-// The rate is two claims per second, with a burst of three.
+// The rate is two claims per second, with a burst of three: no second holds more than three.
 TEST_P(Claims, ARateIsABucketThatRefills) {
   JobStore store = make();
   fill(store, {"a"}, 20);
@@ -155,17 +155,17 @@ TEST_P(Claims, ARateIsABucketThatRefills) {
   EXPECT_EQ(next_at(store.must(claim({"a"}, 3))), kUnset);  // the claim got all jobs that it asked for
   Reply none = store.must(claim({"a"}, 3));
   EXPECT_EQ(none.rows.size(), 0u);
-  EXPECT_EQ(next_at(none), 500);
-  store.engine->tick(499);
-  EXPECT_EQ(next_at(store.must(claim({"a"}))), 500);
-  store.engine->tick(700);
+  EXPECT_EQ(next_at(none), 1000);
+  store.engine->tick(999);
+  EXPECT_EQ(next_at(store.must(claim({"a"}))), 1000);
+  store.engine->tick(1200);
   Reply one = store.must(claim({"a"}, 3));
-  EXPECT_EQ(one.rows.size(), 1u);
-  EXPECT_EQ(next_at(one), 1000);  // the 200 ms after 500 count for the next token
+  EXPECT_EQ(one.rows.size(), 2u);
+  EXPECT_EQ(next_at(one), 1500);  // the 200 ms after 1000 count for the next token
   store.engine->tick(1'000'000);
   one = store.must(claim({"a"}, 9));
   EXPECT_EQ(one.rows.size(), 3u);  // at most the burst
-  EXPECT_EQ(next_at(one), 1'000'500);
+  EXPECT_EQ(next_at(one), 1'001'000);
   store.must(limited("a", {2, 1000, 3}));  // the same rate leaves the bucket as it is
   EXPECT_EQ(store.must(claim({"a"}, 9)).rows.size(), 0u);
   store.must(limited("a", {1, 3, 1}));  // another rate fills the bucket
@@ -173,7 +173,21 @@ TEST_P(Claims, ARateIsABucketThatRefills) {
   QueueSet unlimited = settings("a");
   unlimited.rate = {true, {}};
   store.must(unlimited);
-  EXPECT_EQ(store.must(claim({"a"}, 99)).rows.size(), 16u);
+  EXPECT_EQ(store.must(claim({"a"}, 99)).rows.size(), 15u);
+  EXPECT_TRUE(store.queue("a")->claims.empty());
+  store.expect_no_violations();
+}
+
+TEST_P(Claims, TheRecordOfARateStaysShort) {
+  JobStore store = make();
+  fill(store, {"a"}, 3000);
+  store.must(limited("a", {1000, 6000, 1000}));
+  std::size_t claimed = 0;
+  for (Instant now = 0; claimed < 3000; now += 7) {
+    store.engine->tick(now);
+    claimed += store.must(claim({"a"}, 5)).rows.size();
+    ASSERT_LE(store.queue("a")->claims.size(), 62u);
+  }
   store.expect_no_violations();
 }
 

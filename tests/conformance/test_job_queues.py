@@ -249,18 +249,45 @@ def next_at(client: JobClient, now: int, count: int = 10, queues: Sequence[Any] 
 
 
 def test_a_rate(client: JobClient) -> None:
-    """The bucket of tokens is full at first, and is refilled continuously, to the millisecond."""
+    """Any 1,000 ms hold at most two claims, to the millisecond."""
     fill(client, QUEUE, 40)
     assert client.queue("set", rate={"limit": 2, "per": 1_000}, now=0)["rate"] == {"limit": 2, "per": 1_000, "burst": 2}
-    assert next_at(client, 100) == (2, 600)
-    assert next_at(client, 599) == (0, 600)
-    assert next_at(client, 600) == (1, 1_100)
-    assert next_at(client, 1_350) == (1, 1_600)
-    assert next_at(client, 1_600) == (1, 2_100)
-    assert next_at(client, 50_000) == (2, 50_500), "it holds no more than the burst"
-    assert next_at(client, 50_500, count=1)[0] == 1
+    assert next_at(client, 100) == (2, 1_100)
+    assert next_at(client, 1_099) == (0, 1_100)
+    assert next_at(client, 1_100, count=1) == (1, None)
+    assert next_at(client, 1_350) == (1, 2_100)
+    assert next_at(client, 2_100) == (1, 2_350)
+    assert next_at(client, 50_000) == (2, 51_000), "a pause saves nothing up"
+    assert next_at(client, 51_000, count=1)[0] == 1
     assert "rate" not in client.queue("set", rate=None)
-    assert next_at(client, 50_501, count=100) == (40 - 8, None)
+    assert next_at(client, 51_001, count=100) == (40 - 8, None)
+
+
+def most_in_a_window(instants: list[int], per: int) -> int:
+    return max(sum(at <= other < at + per for other in instants) for at in instants)
+
+
+@pytest.mark.parametrize("burst", [None, 1, 3, 40])
+@pytest.mark.parametrize(("limit", "per"), [(2, 1_000), (3, 7), (7, 100), (61, 1_000), (100, 3_600), (100, 30), (5, 1)])
+def test_no_window_holds_more_than_the_rate(client: JobClient, limit: int, per: int, burst: int | None) -> None:
+    """Of a queue that is always claimed from, and from time to time is not."""
+    most = max(limit, burst or 0)
+    fill(client, QUEUE, 6 * most)
+    rate = {"limit": limit, "per": per} if burst is None else {"limit": limit, "per": per, "burst": burst}
+    client.queue("set", rate=rate, now=0)
+    instants: list[int] = []
+    at: int | None = per // 3
+    while at is not None:
+        count, following = next_at(client, at, count=10 * most)
+        assert following is None or following > at
+        instants += [at] * count
+        if following is not None and len(instants) % 5 == 1:
+            following += per // 3
+        at = following
+    assert len(instants) == 6 * most, "nothing is lost"
+    assert most_in_a_window(instants, per) <= most
+    if burst is None:
+        assert instants[-1] <= 6 * per + per // 3 * 7 + 6 * (per // 60 + 1), "and nothing waits for long"
 
 
 def test_a_rate_that_does_not_divide(client: JobClient) -> None:
@@ -287,8 +314,31 @@ def test_a_rate_with_a_burst_loses_nothing(client: JobClient) -> None:
         assert at is not None
         instants.append(at)
         count, at = next_at(client, at)
-        assert count == 1
-    assert instants == [334, 667, 1_000, 1_334, 1_667, 2_000]
+        instants += [instants[-1]] * (count - 1)
+    assert instants == [1_000, 1_000, 1_000, 1_334, 1_667, 2_000], "three a second, and never more than five in one"
+
+
+def test_another_rate_begins_anew(client: JobClient) -> None:
+    fill(client, QUEUE, 20)
+    client.queue("set", rate={"limit": 2, "per": 1_000}, now=0)
+    assert next_at(client, 0) == (2, 1_000)
+    client.queue("set", rate={"limit": 2, "per": 1_000}, now=10)
+    assert next_at(client, 10) == (0, 1_000), "the same rate changes nothing"
+    client.queue("set", rate={"limit": 3, "per": 1_000}, now=20)
+    assert next_at(client, 20) == (3, 1_020)
+
+
+def test_a_rate_of_an_earlier_release(client: JobClient) -> None:
+    """A snapshot with a level and without counted claims."""
+    fill(client, QUEUE, 20)
+    client.queue("set", rate={"limit": 2, "per": 1_000}, now=0)
+    assert next_at(client, 100) == (2, 1_100)
+    taken = client.store.snapshot()
+    (queue,) = [one for one in taken["queues"] if one["name"] == QUEUE]
+    assert queue.pop("claims") == [{"at": 100, "count": 2}]
+    client.store.restore(taken)
+    assert next_at(client, 600) == (1, 1_100), "by its bucket alone"
+    assert client.store.check() == []
 
 
 def test_next_at_is_about_tokens_alone(client: JobClient) -> None:

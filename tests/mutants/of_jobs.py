@@ -31,6 +31,36 @@ MUTANTS = [
         "lacking / limit",
     ),
     Mutant(
+        "a window holds one claim more than the rate",
+        "jobs",
+        "if («taken < most_claims(*queue.rate)») break",
+        "taken <= most_claims(*queue.rate)",
+    ),
+    Mutant(
+        "claims are counted as of the beginning of their slot",
+        "jobs",
+        "saturating_mul(calendar::floor_div(now, slot), slot), «slot - 1»)",
+        "0",
+    ),
+    Mutant(
+        "a job that has started expires",
+        "jobs",
+        "may_expire(state) «&& !has_started()» ? spec->good_until : kNever",
+        "",
+    ),
+    Mutant(
+        "payloads with another order of members are different",
+        "jobs",
+        "«if (one == other) return true; const auto mine = base64_decode(one);»",
+        "if (one == other) return true; return false; const auto mine = base64_decode(one);",
+    ),
+    Mutant(
+        "a number is the same as a longer one",
+        "jobs",
+        "if (one.kind != other.kind «|| one.text != other.text») return false",
+        "",
+    ),
+    Mutant(
         "a unique key is held 1 ms too long",
         "jobs",
         "|| «now < saturating_add(spec->sent_at, spec->unique_for)»",
@@ -134,7 +164,7 @@ MUTANTS = [
     Mutant(
         "a new rate limit begins with an empty bucket",
         "jobs",
-        "queue.level = queue.rate ? «queue.rate->burst * queue.rate->per» : 0",
+        "queue.level = rate ? «rate->burst * rate->per» : 0",
         "0",
     ),
     Mutant(

@@ -52,14 +52,14 @@ def test_a_paused_queue_and_a_full_one():
     assert [job["id"] for job in send.claim("b", "a", count=2)] == ["b1", "a0"]
 
 
-def test_a_rate_is_a_bucket():
+def test_a_rate_is_a_bucket_and_a_window():
     send = filled(a=9)
     send("queue.set", queue="a", rate={"limit": 2, "per": 1000, "burst": 3})
     status, data = send("job.claim", 100, queues=["a"], worker="w", lease=9000, count=9)
-    assert (len(data["jobs"]), data["nextAt"]) == (3, 600)
-    assert send.claim("a", now=599, count=9) == []
-    assert len(send.claim("a", now=600, count=9)) == 1
-    assert len(send.claim("a", now=2000, count=9)) == 2, "2.8 tokens"
+    assert (len(data["jobs"]), data["nextAt"]) == (3, 1100)
+    assert send.claim("a", now=1099, count=9) == []
+    assert len(send.claim("a", now=1100, count=9)) == 2
+    assert len(send.claim("a", now=2000, count=9)) == 1, "1.8 tokens"
     status, data = send("job.claim", queues=["a"], worker="w", lease=9000)
     assert data == {"jobs": [], "nextAt": 2100}
 

@@ -58,7 +58,7 @@ namespace resonate {
   X(cancel_with_awaiters, "cancelWithAwaiters") X(hour, "hour") X(hours, "hours") X(enqueued, "enqueued")                \
   X(started, "started") X(completed, "completed") X(retried, "retried") X(archived, "archived") X(crashed, "crashed")    \
   X(expired, "expired") X(run_time, "runTime") X(report, "report") X(progress, "progress") X(lines, "lines")             \
-  X(attempt, "attempt") X(text, "text")                                                                                  \
+  X(attempt, "attempt") X(text, "text") X(claims, "claims")                                                                                \
   /* traces */                                                                                                           \
   X(req, "req") X(res, "res") X(at, "at") X(created, "created") X(keys, "keys") X(options, "options") X(rules, "rules")  \
   X(retry_timeout, "retry_timeout") X(catchup, "catchup") X(unblock_retention, "unblock_retention")                      \

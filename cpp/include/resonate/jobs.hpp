@@ -367,6 +367,22 @@ constexpr auto fields(Of<T>) {
 }
 inline constexpr std::size_t kDaysKept = 90;
 
+inline constexpr std::int64_t kClaimCountsKept = 60;  // of a queue, about
+
+// Claims of a queue that its rate counts.
+struct ClaimCount {
+  Instant at = 0;  // the last instant of their slot
+  std::int64_t count = 0;
+  friend bool operator==(const ClaimCount&, const ClaimCount&) = default;
+};
+template <std::same_as<ClaimCount> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple{
+      member(Field::at, &T::at),
+      member(Field::count, &T::count),
+  };
+}
+
 struct Queue final : Counted {
   std::string name;
   bool paused = false;
@@ -377,7 +393,8 @@ struct Queue final : Counted {
   std::optional<GroupLimits> groups;
   std::int64_t level = 0;  // tokens in the rate's bucket, in units of 1/per token
   Instant refilled_at = 0;
-  std::int64_t current = 0;  // state of the smooth weighted round robin
+  std::vector<ClaimCount> claims;  // with a rate: those of the last `per` ms, the oldest first
+  std::int64_t current = 0;        // state of the smooth weighted round robin
   JobDefaults defaults;
   std::array<std::int64_t, kJobStates> counts{};
   std::vector<QueueDay> days;
@@ -402,6 +419,7 @@ constexpr auto fields(Of<T>) {
       member(Field::defaults, &T::defaults).otherwise(0),
       member(Field::level, &T::level).optional().only_stored().where(limited),
       member(Field::refilled_at, &T::refilled_at).optional().only_stored().where(limited),
+      member(Field::claims, &T::claims).otherwise(0).only_stored().where(limited),
       member(Field::current, &T::current).only_stored(),
       member(Field::days, &T::days).only_stored(),
       member(Field::hour, &T::hour).only_stored(),

@@ -7,20 +7,11 @@
 #include "machine/derive.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
+#include "machine/queue_rate.hpp"
 
 namespace resonate {
 
 namespace {
-
-// The tokens of a rate limit's bucket at `now`, in units of 1/per token.
-std::int64_t level_at(const Queue& queue, Instant now) {
-  const RateLimit& rate = *queue.rate;
-  const std::int64_t full = saturating_mul(rate.burst, rate.per);
-  const std::int64_t missing = saturating_sub(full, queue.level);
-  const Duration elapsed = std::max<Duration>(0, saturating_sub(now, queue.refilled_at));
-  if (rate.limit < 1 || elapsed > missing / rate.limit) return full;
-  return saturating_add(queue.level, saturating_mul(elapsed, rate.limit));
-}
 
 // A queue that a claim takes jobs from.
 struct Source {
@@ -47,7 +38,7 @@ Reply Machine::run(JobClaim& request) {
   while (reply.rows.size() < wanted) {
     candidates.clear();
     std::int64_t weights = 0;
-    Instant next_token = kNever;
+    Instant next_at = kNever;
     const auto weight_of = [&](const Source& source) {
       return source.choice->weight.value_or(set_.find_queue(source.choice->name)->weight);
     };
@@ -55,21 +46,16 @@ Reply Machine::run(JobClaim& request) {
       const Queue& queue = *set_.find_queue(source.choice->name);
       if (queue.concurrency && queue.active() >= queue.concurrency) continue;
       if (!source.scan.peek()) continue;
-      if (queue.rate) {
-        const std::int64_t lacking = saturating_sub(queue.rate->per, level_at(queue, now_));
-        if (lacking > 0) {
-          const std::int64_t limit = std::max<std::int64_t>(1, queue.rate->limit);
-          const Duration wait = lacking / limit + (lacking % limit ? 1 : 0);
-          next_token = std::min(next_token, saturating_add(now_, wait));
-          continue;
-        }
+      if (const Instant at = next_claim_at(queue, now_); at > now_) {
+        next_at = std::min(next_at, at);
+        continue;
       }
       candidates.push_back(&source);
       if (request.strict) break;
       weights = saturating_add(weights, weight_of(source));
     }
     if (candidates.empty()) {
-      if (next_token != kNever) job_reply->next_at = next_token;
+      if (next_at != kNever) job_reply->next_at = next_at;
       break;
     }
     Source* chosen = candidates.front();
@@ -88,10 +74,7 @@ Reply Machine::run(JobClaim& request) {
     }
     Entry* const entry = &chosen->scan.entry();
     chosen->scan.pop();
-    if (Queue& queue = set_.edit_queue(chosen->choice->name); queue.rate) {
-      queue.level = saturating_sub(level_at(queue, now_), queue.rate->per);
-      queue.refilled_at = now_;
-    }
+    count_claim(set_.edit_queue(chosen->choice->name), now_);
     const auto claim = [&](Entry& one) {
       const bool start = one.now->job->spec->one_step || reply.rows.size() < static_cast<std::size_t>(request.start);
       claim_job(set_, one, worker, request.lease, run_lease, start, now_);

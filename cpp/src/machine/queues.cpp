@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "machine/machine.hpp"
+#include "machine/queue_rate.hpp"
 #include "machine/quoted.hpp"
 
 namespace resonate {
@@ -25,11 +26,7 @@ Reply Machine::run(QueueSet& request) {
     queue.lifecycle = request.lifecycle.value ? *lifecycle_named(*request.lifecycle.value) : Lifecycle::none;
   if (request.weight) queue.weight = *request.weight;
   if (request.concurrency.given) queue.concurrency = request.concurrency.value.value_or(0);
-  if (request.rate.given && request.rate.value != queue.rate) {
-    queue.rate = request.rate.value;  // a new bucket is full
-    queue.level = queue.rate ? queue.rate->burst * queue.rate->per : 0;
-    queue.refilled_at = queue.rate ? now_ : 0;
-  }
+  if (request.rate.given && request.rate.value != queue.rate) begin_rate(queue, request.rate.value, now_);
   if (request.groups.given) queue.groups = request.groups.value;
   if (request.defaults.given) queue.defaults = request.defaults.value.value_or(JobDefaults{});
   return queue_reply(queue);

@@ -170,14 +170,14 @@ class StoreAccess(Requests):
         return self._messages[id]
 
     def level_of(self, queue: str) -> dict[str, Any]:
-        """Return the level of a queue's rate and when it was computed, if the store shows it; otherwise nothing.
+        """Return what a queue's rate has counted, if the store shows it; otherwise nothing.
 
         Every reading of rows answers those of all queues too: one reading serves all questions of a response.
         """
         if self._queues is None:
             self._take_rows([])
         row = (self._queues or {}).get(queue, {})
-        return {name: row[name] for name in ("level", "refilledAt") if name in row}
+        return {name: row[name] for name in ("level", "refilledAt", "claims") if name in row}
 
     def _read_rows(self, ids: Sequence[str]) -> None:
         asked = [id for id in dict.fromkeys(ids) if id not in self._rows]

@@ -74,7 +74,7 @@ def _pending(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
         return _said(job, sentence, _ends(access, job, next), waits_for=[one["id"] for one in held[:3]], advice=raise_it)
     token = next_token(access, queue)
     if token is not None and token > now:
-        next = Next("the queue has a token again", token)
+        next = Next("the rate of the queue allows a claim", token)
         return _said(job, f"is pending: queue {queue} has reached its rate.", _ends(access, job, next))
     waiting = waiting_in(access, queue)
     ahead = f", with {waiting - 1} other jobs" if waiting > 1 else ""
@@ -91,13 +91,9 @@ def _pending(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
 
 
 def next_token(access: StoreAccess, queue: str) -> int | None:
-    """Return when a queue with a rate has its next token (JOBS, token bucket); None if it has no rate or that is not known."""
+    """Return when the rate of a queue allows its next claim; None if it has no rate or that is not known."""
     row = queue_row(access, queue)
-    if row is None or "rate" not in row or "level" not in row:
-        return None
-    missing = row["rate"]["per"] - row["level"]
-    at: int = row["refilledAt"] + (0 if missing <= 0 else -(-missing // row["rate"]["limit"]))
-    return at
+    return None if row is None else claimable_at(row)
 
 
 def _scheduled(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:

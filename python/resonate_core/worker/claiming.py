@@ -33,7 +33,7 @@ class Round:
         room: The most jobs to claim; a batch is claimed as a whole even if it has more.
         started: Work items that run now.
         taken: How many jobs were claimed.
-        next_at: When more may be claimable, if this round claimed all: a queue has a token again, or a timer is due.
+        next_at: When more may be claimable, if this round claimed all: the rate of a queue allows a claim, or a timer is due.
         error: The error of the store that ended the round early.
     """
 

@@ -13,7 +13,7 @@ def first_eligible(world, name):
 
 
 def could_claim_apart_from_rate(world, name):
-    """Whether a queue is not paused, has an eligible job and room for it; at most a token is missing."""
+    """Whether a queue is not paused, has an eligible job and room for it; only its rate may refuse the claim."""
     queue = world.queues.get(name)
     if queue is None or queue["paused"] or first_eligible(world, name) is None:
         return False
@@ -21,7 +21,7 @@ def could_claim_apart_from_rate(world, name):
 
 
 def is_candidate(world, name):
-    return could_claim_apart_from_rate(world, name) and queues.has_token(world.queues[name], world.now)
+    return could_claim_apart_from_rate(world, name) and queues.claimable_at(world.queues[name], world.now) == world.now
 
 
 def choose(world, data):
@@ -77,7 +77,7 @@ def claim(world, data, dialect):
         if queue is None:
             break
         row = first_eligible(world, queue["name"])
-        queues.take_token(queue, world.now)
+        queues.count_claim(queue, world.now)
         for one in [row, *groups.companions(world, row)]:
             if project(one, world.now)["job"]["state"] == "pending":
                 # The first `start` jobs of the reply run at once, and so do jobs of a lifecycle in which a claim is a start.
@@ -85,9 +85,8 @@ def claim(world, data, dialect):
                 claimed.append(one)
     found = {"jobs": [course.record(project(row, world.now)) for row in claimed]}
     waiting = [one["name"] for one in data["queues"] if could_claim_apart_from_rate(world, one["name"])]
-    instants = [
-        queues.token_at(world.queues[name], world.now) for name in waiting if not queues.has_token(world.queues[name], world.now)
-    ]
+    instants = [queues.claimable_at(world.queues[name], world.now) for name in waiting]
+    instants = [at for at in instants if at > world.now]
     if instants and len(claimed) < data["count"]:
         found["nextAt"] = min(instants)
     return 200, found

@@ -9,6 +9,7 @@ from .shape import Refused
 from .world import id_order, later, project
 
 MOST_DAYS = 90
+COUNTS_KEPT = 60
 DAYS_OF_400_YEARS = 146_097
 DAY = 86_400_000
 
@@ -53,7 +54,7 @@ def record(world, queue):
     return {**shown, "active": active(world, queue["name"])}
 
 
-# ---- the bucket of a rate; its level counts parts of tokens, ``per`` parts are one token
+# ---- the rate: a bucket, whose level counts parts of tokens (``per`` parts are one token), and the claims of the last ``per`` ms
 
 
 def fill(queue, now):
@@ -71,20 +72,50 @@ def level(queue, now):
     return seen["level"]
 
 
-def has_token(queue, now):
-    return "rate" not in queue or level(queue, now) >= queue["rate"]["per"]
+def most_claims(rate):
+    """The most claims in any window of ``per`` ms."""
+    return max(rate["limit"], rate["burst"])
 
 
-def take_token(queue, now):
-    if "rate" in queue:
-        fill(queue, now)
-        queue["level"] -= queue["rate"]["per"]
+def slot(rate):
+    """The length of the slots by which claims are counted."""
+    return 1 if most_claims(rate) <= COUNTS_KEPT else -(-rate["per"] // COUNTS_KEPT)
 
 
-def token_at(queue, now):
-    """The instant at which a queue without a token has a token again."""
-    missing = queue["rate"]["per"] - level(queue, now)
-    return later(now, -(-missing // queue["rate"]["limit"]))
+def in_window(queue, now):
+    """The counted claims of the last ``per`` ms, the oldest first."""
+    return [one for one in queue.get("claims", []) if later(one["at"], queue["rate"]["per"]) > now]
+
+
+def claimable_at(queue, now):
+    """The first instant from ``now`` on at which the rate of a queue allows a claim: it has a token, and the window has room."""
+    if "rate" not in queue:
+        return now
+    rate = queue["rate"]
+    missing = max(0, rate["per"] - level(queue, now))
+    at = later(now, -(-missing // rate["limit"]))
+    counted = in_window(queue, now)
+    taken = sum(one["count"] for one in counted)
+    for one in counted:
+        if taken < most_claims(rate):
+            break
+        taken -= one["count"]
+        at = max(at, later(one["at"], rate["per"]))
+    return at
+
+
+def count_claim(queue, now):
+    if "rate" not in queue:
+        return
+    fill(queue, now)
+    queue["level"] -= queue["rate"]["per"]
+    length = slot(queue["rate"])
+    at = later(now // length * length, length - 1)
+    counted = in_window(queue, now)
+    if not counted or counted[-1]["at"] != at:
+        counted.append({"at": at, "count": 0})
+    counted[-1] = {"at": at, "count": counted[-1]["count"] + 1}
+    queue["claims"] = counted
 
 
 # ---- requests
@@ -113,9 +144,10 @@ def set_(world, data, dialect):
         if name in queue and queue[name] in (None, {}):
             del queue[name]
     if "rate" not in queue:
-        queue.pop("level", None)
-        queue.pop("refilledAt", None)
+        for name in ("level", "refilledAt", "claims"):
+            queue.pop(name, None)
     elif queue["rate"] != before:
+        queue.pop("claims", None)
         queue.update(level=queue["rate"]["burst"] * queue["rate"]["per"], refilledAt=world.now)
     return 200, {"queue": record(world, queue)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..._rates import claimable_at
 from . import job_pools as pools
 from .job_pools import ABSENT
 from .pools import INT64_MAX
@@ -119,16 +120,14 @@ class JobResolver(Resolver):
         return envelope("job.enqueue", NEW, data)
 
     def timers(self) -> list[int]:
-        """The stored timers, and the instants at which a rate gives a token, up to FAR_AHEAD ms from now."""
+        """The stored timers, and the instants from which a rate allows a claim, up to FAR_AHEAD ms from now."""
         found = set(super().timers())
         for row in self.world.promises.values():
             job = row.get("job", {})
             found |= {job.get("goodUntil", 0), job.get("reclaimAt", 0), job.get("startedAt", 0) + job.get("timeout", 0)}
             found.add(job.get("sentAt", 0) + job.get("uniqueFor", 0))
         for queue in self.world.queues.values():
-            if "rate" in queue:
-                rate = queue["rate"]
-                found.add(queue["refilledAt"] + -(-max(0, rate["per"] - queue["level"]) // rate["limit"]))
+            found.add(claimable_at(queue) or 0)
         return sorted(instant for instant in found if self.world.now <= instant <= self.world.now + FAR_AHEAD)
 
     def instant(self, when: Any, aimed_at: str | None = None) -> int | None:

@@ -56,7 +56,7 @@ export function Queue({ query }) {
       <${Do} label=${queue.paused ? "Resume" : "Pause"} icon=${queue.paused ? "play" : "pause"} primary=${queue.paused} action=${pause(queue.name, queue.paused)} /></${Head}>
     <div class="stack"><${ByState} of=${queue} /><${Why} id=${queue.name} kind="queue" />
       <div class="columns"><${Card} title="Limits"><dl class="facts"><dt>Active</dt><dd>${text.number(queue.active)}${queue.concurrency ? ` of ${queue.concurrency}` : ", no limit"} ${queue.limits?.concurrency && html`<span class="pill warn">at its limit</span>`}</dd>
-        <dt>Rate</dt><dd>${rateOf(queue.rate)} ${queue.limits?.rate && html`<span class="pill warn">next token ${when(queue.limits.rate)}</span>`}</dd>
+        <dt>Rate</dt><dd>${rateOf(queue.rate)} ${queue.limits?.rate && html`<span class="pill warn">next claim ${when(queue.limits.rate)}</span>`}</dd>
         <dt>Weight</dt><dd>${queue.weight ?? 1}</dd><dt>Lifecycle</dt><dd>${queue.lifecycle ?? "none"}</dd><dt>Oldest waiting</dt><dd>${when(queue.oldestPendingAt)}</dd>
         ${queue.groups && html`<dt>Groups</dt><dd>${text.number(queue.groups.size)} jobs, grace ${text.duration(queue.groups.grace)}</dd>`}
         ${queue.defaultsInWords?.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></${Card}>
