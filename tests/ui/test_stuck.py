@@ -143,6 +143,11 @@ def gathers(store: Any) -> None:
     job(store, group="album")
 
 
+def gathers_for_ever(store: Any) -> None:
+    store.queues.set("default", groups={"grace": 5000})
+    job(store, group="album")
+
+
 def holds(store: Any) -> None:
     job(store)
     claimed(store)
@@ -240,6 +245,13 @@ SITUATIONS: list[tuple[Callable[[Any], None], str, int | None, bool, list[str]]]
     (behind, "its workers are busy with other jobs.", 30_000, False, []),
     (scheduled, "Job x is scheduled for 1970-01-01T00:16:45.000Z (in 5s).", 5000, False, ["job.run"]),
     (gathers, "Job x gathers with group album of queue default, until 3 members have joined.", 5000, False, []),
+    (
+        gathers_for_ever,
+        "until 1000 members have joined. The queue has no maxDelay, so each job that joins puts the batch off.",
+        5000,
+        False,
+        ["queue.set"],
+    ),
     (holds, "Job x is claimed by ann and has not started.", 60_000, False, ["job.cancel"]),
     (runs, "Job x is run by ann since 1970-01-01T00:16:40.000Z (now).", 20_000, False, ["job.cancel"]),
     (

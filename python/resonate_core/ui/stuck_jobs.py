@@ -21,6 +21,9 @@ _AT_A_STANDSTILL: tuple[Advice, ...] = (
     ("start another worker of this queue, or give the jobs that others wait for a queue and a worker of their own", None),
 )
 
+#: The default of `grace`, in ms.
+_GRACE = 60_000
+
 
 def why_job(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
     """Return why a job does not move."""
@@ -101,11 +104,17 @@ def _scheduled(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
     if job.get("gathering"):
         row = access.row(job["id"])
         due = batch_ready_at(access, job)
-        size = (queue_row(access, job["queue"]) or {}).get("groups", {}).get("size")
+        limits = (queue_row(access, job["queue"]) or {}).get("groups", {})
+        size = limits.get("size")
         until = f"until {size} members have joined" if size else "until it is ready"
         sentence = f"gathers with group {job['group']} of queue {job['queue']}, {until}."
+        advice: tuple[Advice, ...] = ()
+        if "maxDelay" not in limits:
+            sentence += " The queue has no maxDelay, so each job that joins puts the batch off."
+            longest = {**limits, "maxDelay": max(1, 10 * limits.get("grace", _GRACE))}
+            advice = (("set a maxDelay, from the next job on", ("queue.set", {"queue": job["queue"], "groups": longest})),)
         next = Next("the batch is ready", due, is_step=True) if due is not None and row is not None else None
-        return _said(job, sentence, _ends(access, job, next))
+        return _said(job, sentence, _ends(access, job, next), advice=advice)
     at = job["processAt"]
     next = Next("it becomes pending", at, is_step=True)
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
