@@ -29,7 +29,6 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypedDict
-from urllib.parse import parse_qs, urlsplit
 
 from .._core import Store
 from .._extras import how_to_install
@@ -219,7 +218,7 @@ class Resonate:
             store = self._store = await asyncio.to_thread(Store, self._place)
             life.push_async_callback(self._close)
         # Read once: a property of a store waits for the call that a thread makes, which may wait for a transaction of this loop.
-        self._schema = parse_qs(urlsplit(store.url or "").query).get("schema", [DEFAULT_SCHEMA])[-1]
+        self._schema = (store.url or "").rpartition("?schema=")[2] or DEFAULT_SCHEMA  # its only parameter
         for server in self._servers:
             from ..asgi import create_app  # only a mount needs the extra
 
