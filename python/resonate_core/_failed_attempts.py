@@ -1,12 +1,18 @@
-"""The failed attempts of programs of the SDK that this process runs: `why`, `tree` and the dashboard show them.
+"""The failed attempts of programs of the SDK on a store in process: `why`, `tree` and the dashboard show them.
 
 The SDK tries a failed function again in the worker that runs it, so no store has these failures: a worker notes them here, by store.
 """
 
 from __future__ import annotations
 
+import json
+import logging
+import os
+import stat
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from glob import escape, glob
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -14,6 +20,8 @@ from ._instants import when
 
 if TYPE_CHECKING:
     from ._core import Store
+
+_log = logging.getLogger("resonate_core.connection.attempts")
 
 __all__ = ["FailedAttempt", "FailedAttempts", "failed_attempts"]
 
@@ -58,14 +66,23 @@ class FailedAttempt:
 
 
 class FailedAttempts:
-    """Those of one store. A worker's loop notes them, and other threads read them."""
+    """Those of one store. A worker's loop notes them, and other threads read them.
 
-    def __init__(self) -> None:
+    Those of a store in a file are kept beside it, in a file for each process, so that other processes of the machine show them. Nothing
+    depends on these files: a process that ends leaves at most a stale one.
+
+    Args:
+        beside: The path of the store's file; None: only this process knows them.
+    """
+
+    def __init__(self, beside: str | None = None) -> None:
         self._by_id: dict[str, FailedAttempt] = {}
+        self._beside = None if beside is None else os.path.realpath(beside)
 
     def note(self, failed: FailedAttempt) -> None:
         """Note a failed attempt, in place of an earlier one of this promise."""
         self._by_id[failed.id] = failed
+        self._save()
 
     def number(self, id: str, worker: str) -> int:
         """Return how many attempts of a function have failed in a worker."""
@@ -74,17 +91,56 @@ class FailedAttempts:
 
     def forget(self, id: str) -> None:
         """Forget those of a promise that is settled."""
-        self._by_id.pop(id, None)
+        if self._by_id.pop(id, None) is not None:
+            self._save()
 
     def forget_held(self, worker: str, task: str | None = None) -> None:
         """Forget those of a task that a worker does not hold any more, or of all its tasks."""
-        for failed in self.of_all():
+        for failed in list(self._by_id.values()):
             if failed.worker == worker and task in (None, failed.task):
                 self.forget(failed.id)
 
     def of_all(self) -> list[FailedAttempt]:
-        """Return all of them."""
-        return list(self._by_id.values())
+        """Return all of them: of this process and, of a store in a file, of others."""
+        return [*self._by_id.values(), *(failed for process in self._others() for failed in self._read(process))]
+
+    def _file(self, process: int) -> Path:
+        return Path(f"{self._beside}-attempts.{process}")
+
+    def _save(self) -> None:
+        """Write those of this process beside the store's file. Without that only this process shows them."""
+        if self._beside is None:
+            return
+        file = self._file(os.getpid())
+        try:
+            for process in self._others():
+                if not _runs(process):
+                    self._file(process).unlink(missing_ok=True)
+            if not self._by_id:
+                file.unlink(missing_ok=True)
+                return
+            new = Path(f"{file}.new")
+            new.write_text(json.dumps([asdict(failed) for failed in self._by_id.values()]), encoding="utf-8")
+            new.chmod(stat.S_IMODE(os.stat(self._beside).st_mode))  # who may read the store may read these
+            new.replace(file)
+        except OSError as error:
+            _log.warning("other processes do not see the failed attempts of this one: %s", error)
+
+    def _others(self) -> list[int]:
+        """The other processes that keep a file."""
+        if self._beside is None:
+            return []
+        found = (path.rpartition(".")[2] for path in glob(f"{escape(self._beside)}-attempts.*"))
+        return [int(process) for process in found if process.isdigit() and int(process) != os.getpid()]
+
+    def _read(self, process: int) -> list[FailedAttempt]:
+        try:
+            return [FailedAttempt(**one) for one in json.loads(self._file(process).read_text(encoding="utf-8"))]
+        except FileNotFoundError:  # it has none any more
+            return []
+        except (OSError, TypeError, ValueError) as error:
+            _log.warning("the failed attempts of process %d cannot be read: %s", process, error)
+            return []
 
     def held(self, find: Callable[[str], Mapping[str, Any] | None], *, ids: Container[str] | None = None) -> list[FailedAttempt]:
         """Return those of tasks that their worker still holds: a worker that was killed has forgotten nothing.
@@ -96,6 +152,16 @@ class FailedAttempts:
         chosen = [failed for failed in self.of_all() if ids is None or failed.id in ids or failed.task in ids]
         tasks = {task: find(task) or {} for task in dict.fromkeys(failed.task for failed in chosen)}
         return [failed for failed in chosen if tasks[failed.task].get("pid") == failed.worker]
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True
 
 
 _of_stores: WeakKeyDictionary[Store, FailedAttempts] = WeakKeyDictionary()
@@ -114,7 +180,10 @@ def failed_attempts(store: Store) -> FailedAttempts:
     simulated: Store | None = getattr(store, "of_simulation", None)
     if simulated is not None:
         return _of_stores.setdefault(simulated, FailedAttempts())
-    place = None if store in _of_stores else store.path or store.url
-    if place is None:
+    path, url = (None, None) if store in _of_stores else (store.path, store.url)
+    if path is None and url is None:
         return _of_stores.setdefault(store, FailedAttempts())
-    return _of_places.setdefault(str(place), FailedAttempts())
+    place = str(path or url)
+    if place not in _of_places:
+        _of_places.setdefault(place, FailedAttempts(path))
+    return _of_places[place]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from resonate.resonate import Resonate
 from resonate.retry import Constant, Never
 from resonate.types import Value
 
+from resonate_core._failed_attempts import FailedAttempt, failed_attempts
 from resonate_core._lineage import calls_of
 from resonate_core.connection import Connection
 from resonate_core.ui.access import StoreAccess
@@ -247,3 +249,61 @@ def test_a_worker_that_stops_makes_no_further_attempt(caplog: pytest.LogCaptureF
     assert failed.getMessage().endswith(
         "attempt 1, failed: ValueError: too late; this worker stops: another one may try it when the lease has expired"
     )
+
+
+PROGRAM = """
+import asyncio, sys
+import resonate_core as rc
+from resonate.retry import Constant
+from resonate_core.connection import Connection
+
+def charge(ctx):
+    return undefined_name
+
+async def order(ctx):
+    await ctx.run(charge)
+
+async def main():
+    resonate = Connection(rc.Store(sys.argv[1]), pid="shop").resonate(retry_policy=Constant(max_retries=9, delay=3600))
+    resonate.register(order)
+    await resonate.run("order-1", order).result()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["path", "link"])
+def test_commands_of_another_process_show_it(tmp_path: Path, linked: bool):
+    place = shown = tmp_path / "x.db"
+    if linked:
+        (tmp_path / "links").mkdir()
+        shown = tmp_path / "links" / "y.db"
+        shown.symlink_to(place)
+    told = "attempt 1 of charge failed with NameError: name 'undefined_name' is not defined; the next one begins at "
+
+    def printed(*words: str) -> str:
+        command = [sys.executable, "-m", "resonate_core", *words, "--db", str(shown)]
+        return " ".join(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.split())
+
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, str(place)], stderr=subprocess.PIPE, text=True)
+    try:
+        assert program.stderr is not None
+        assert "order-1:1 (charge) on worker 'shop', attempt 1, failed: NameError" in program.stderr.readline()
+        assert program.stderr.readline() == "Traceback (most recent call last):\n"
+        assert told in printed("why", "order-1")
+        assert told in printed("tree", "order-1")
+        with rc.Store(place) as store:
+            assert told in rc.why(store, "order-1:1").sentence
+    finally:
+        program.kill()
+        program.communicate()
+    (left,) = tmp_path.glob("x.db-attempts.*")
+    assert left.stat().st_mode == place.stat().st_mode
+    with rc.Store(place) as store:
+        noted = failed_attempts(store)
+        assert [failed.id for failed in noted.of_all()] == ["order-1:1"]
+        assert noted.held(lambda task: {"id": task, "state": "acquired", "pid": "another"}) == []
+        noted.note(FailedAttempt("p", "t", "f", "w", 1, "ValueError: no", 5))
+        assert [failed.id for failed in noted.of_all()] == ["p"]  # the file of the killed process is gone
+        noted.forget("p")
+    assert not list(tmp_path.glob("*attempts*"))
