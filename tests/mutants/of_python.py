@@ -82,7 +82,10 @@ MUTANTS = [
         "client.now() + self.good_for",
     ),
     Mutant(
-        "occurrences under an older expression stay", "worker", 'if «getattr(job, "tags", {}).get(TAG_CRON) == self.cron»:', "True"
+        "occurrences under an older expression stay",
+        "worker",
+        'if job.queue == queue and «getattr(job, "tags", {}).get(TAG_CRON) == self.cron»:',
+        "True",
     ),
     Mutant("a second stop can make the grace longer", "worker", "self.executor.stop(grace)", "self.executor.stop(grace + 60)"),
     Mutant(
