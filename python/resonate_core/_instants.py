@@ -1,16 +1,27 @@
-"""Instants and durations as people read them."""
+"""Instants, durations and counts as people read them."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-__all__ = ["NEVER", "length", "moment", "when"]
+__all__ = ["NEVER", "counted", "length", "moment", "when"]
 
 #: The last instant: a deadline that is never reached.
 NEVER = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: Beyond this distance (ms), an instant is shown without the distance.
 _FAR = 366 * 86_400_000
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    Example:
+        >>> from resonate_core._instants import counted
+        >>> counted(1, "schedule"), counted(0, "job")
+        ('1 schedule', '0 jobs')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def length(ms: int) -> str:

@@ -13,6 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from resonate_core._core import Replay, Value
+from resonate_core._instants import counted
 from resonate_core._timeline import (
     explore as explore,
     export_html as export_html,
@@ -317,7 +318,7 @@ def page_html(page: PromisePage | TaskPage | SchedulePage | PromiseBatch | JobBa
 
 
 def _counted(name: str, size: int) -> str:
-    caption = f"{name}: {size} record{'' if size == 1 else 's'}"
+    caption = f"{name}: {counted(size, 'record')}"
     return caption if size <= SHOWN_ROWS else f"{caption}, the first {SHOWN_ROWS}"
 
 

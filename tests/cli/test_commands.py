@@ -52,7 +52,7 @@ def test_the_words_for_settling(run: Run, store_flags: list[str], word: str, sta
 
 def test_settle_takes_a_state(run: Run, store_flags: list[str]) -> None:
     assert run("promises", "settle", "open", "--state", "rejected", *store_flags, "--json").json["promise"]["state"] == "rejected"
-    assert run("promises", "settle", "open", "--state", "rejected_timedout", *store_flags).code == 6
+    assert run("promises", "settle", "open", "--state", "rejected_timedout", *store_flags).code == 2
 
 
 def test_idempotency_keys(run: Run, store_flags: list[str]) -> None:
@@ -220,8 +220,8 @@ def test_the_life_of_a_file(run: Run, db: Path, tmp_path: Path) -> None:
     again = run("backup", db, tmp_path / "copy.db")
     assert again.code == 1
     assert "copy.db" in again.err
-    assert run("purge", "--db", db, "--older-than", "1d", "--json").json["deleted"] == 0
-    assert run("purge", "--db", db, "--before", rc.SystemClock().now, "--json").json["deleted"] == 1
+    assert run("purge", "--db", db, "--older-than", "1d", "--yes", "--json").json["deleted"] == 0
+    assert run("purge", "--db", db, "--before", rc.SystemClock().now, "--yes", "--json").json["deleted"] == 1
     assert run("vacuum", "--db", db, "--json").json["file"] == str(db)
     assert run("promises", "get", "done", "--db", db).code == 4
     assert run("purge", "--db", db).code == 2

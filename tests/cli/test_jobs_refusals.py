@@ -42,13 +42,13 @@ REFUSALS = [
     ("jobs delete busy", 5, 409),
     ("jobs enqueue x --priority 101", 6, 400),
     ("jobs enqueue x --unique-for 1m", 6, 400),
-    ("jobs enqueue x --lifecycle celery", 6, 400),
-    ("jobs list --state odd", 6, 400),
     ("jobs list --limit 0", 6, 400),
-    ("jobs run --all --state pending --yes", 6, 400),
     ("queues set q --weight 0", 6, 400),
 ]
 MISUSES = [
+    "jobs enqueue x --lifecycle celery",
+    "jobs list --state odd",
+    "jobs run --all --state pending --yes",
     "jobs enqueue",
     "jobs enqueue x --payload {no",
     "jobs enqueue x --process-in 1m --process-at +1m",

@@ -231,7 +231,7 @@ SITUATIONS: list[tuple[Callable[[Any], None], str, int | None, bool, list[str]]]
     (waits_for_a_job, "Task x is suspended: it waits for mail.", FAR, False, []),
     (waits_in_a_circle, "Task x is suspended: it waits for x.1, which waits for x.", FAR, True, []),
     (settled, "Promise x was resolved at 1970-01-01T00:16:40.000Z (now).", None, False, []),
-    (settled_untold, "1 messages about it are not delivered, the first to http://localhost/hook.", None, False, []),
+    (settled_untold, "1 message about it is not delivered, the first to http://localhost/hook.", None, False, []),
     (paused, "Job x is pending: queue default is paused.", None, True, ["queue.resume"]),
     (
         full,
@@ -241,7 +241,7 @@ SITUATIONS: list[tuple[Callable[[Any], None], str, int | None, bool, list[str]]]
         ["queue.set", "job.cancel"],
     ),
     (limited, "Job x is pending: queue default has reached its rate.", 60_000, False, []),
-    (without_worker, "Job x waits for a worker of queue default, with 1 other jobs since", None, False, []),
+    (without_worker, "Job x waits for a worker of queue default, with 1 other job since", None, False, []),
     (behind, "its workers are busy with other jobs.", 30_000, False, []),
     (scheduled, "Job x is scheduled for 1970-01-01T00:16:45.000Z (in 5s).", 5000, False, ["job.run"]),
     (gathers, "Job x gathers with group album of queue default, until 3 members have joined.", 5000, False, []),
@@ -273,8 +273,8 @@ SITUATIONS: list[tuple[Callable[[Any], None], str, int | None, bool, list[str]]]
     (expired, "Job x has expired at", None, False, []),
     (cancelled, "Job x was cancelled at", None, False, []),
     (on_schedule, "Schedule x waits for its next occurrence at 1970-01-01T03:00:00.000Z", 10_800_000 - START, False, []),
-    (open_queue, "Queue x is open: 1 jobs wait for a worker, 0 are claimed or running.", None, False, []),
-    (paused_queue, "Queue x is paused; 1 jobs wait.", None, True, ["queue.resume"]),
+    (open_queue, "Queue x is open: 1 job waits for a worker, 0 are claimed or running.", None, False, []),
+    (paused_queue, "Queue x is paused; 1 job waits.", None, True, ["queue.resume"]),
     (on_paused_schedule, "Schedule x is paused.", None, True, ["schedule.resume"]),
     (nothing, "There is no promise, task, job, schedule or queue x: it was never created, or it was deleted.", None, False, []),
 ]

@@ -12,6 +12,7 @@ import resonate_core as rc
 from resonate_core.cli import files, jobs, promises, queues, schedules, server, tasks
 from resonate_core.cli.bench import bench
 from resonate_core.cli.command import on_store
+from resonate_core.cli.commands import Commands
 from resonate_core.cli.conformance import conformance
 from resonate_core.cli.dash import dash
 from resonate_core.cli.exits import MEANINGS
@@ -70,6 +71,7 @@ def app_for(with_flags: bool) -> typer.Typer:
     """
     app = typer.Typer(
         name="resonate-core",
+        cls=Commands,
         epilog="Exit codes: " + "; ".join(f"{int(code)} {text}" for code, text in MEANINGS.items()) + ".",
         no_args_is_help=True,
         pretty_exceptions_enable=False,

@@ -12,6 +12,7 @@ from typing import Any
 
 import resonate_core as rc
 from resonate_core._extras import how_to_install
+from resonate_core._instants import counted
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.places import Place, place_of
 from resonate_core.cli.show import clean
@@ -62,11 +63,11 @@ def checked(place: Place, **options: Any) -> Checked:
         message = str(error) if not name or name in str(error) else f"{name}: {error}"
         raise Failure(message, Exit.USAGE) from error
     if problems or counts is None:
-        return Checked(name, problems, f"{name}: {len(problems)} problem{'s' if len(problems) > 1 else ''}")
-    promises = counts["promises"]
-    assert isinstance(promises, dict)
-    total = sum(promises.values())
-    return Checked(name, [], f"{name}: sound; {total} promises, {counts['schedules']} schedules, {counts['messages']} messages")
+        return Checked(name, problems, f"{name}: {counted(len(problems), 'problem')}")
+    promises, schedules, messages = (counts[kind] for kind in ("promises", "schedules", "messages"))
+    assert isinstance(promises, dict) and isinstance(schedules, int) and isinstance(messages, int)
+    found = (counted(sum(promises.values()), "promise"), counted(schedules, "schedule"), counted(messages, "message"))
+    return Checked(name, [], f"{name}: sound; {', '.join(found)}")
 
 
 def run_check_only(arguments: Sequence[str]) -> int:

@@ -13,11 +13,12 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from resonate_core.cli import configuration
+from resonate_core.cli.commands import Commands
 from resonate_core.cli.exits import Exit, Failure, OutputClosed
 from resonate_core.cli.places import Place, place_of
 from resonate_core.cli.show import Output, length
 from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, UrlTarget
-from resonate_core.cli.values import duration, now
+from resonate_core.cli.values import duration, now, one_of
 
 __all__ = ["CONFIG", "DB", "JSON", "Session", "group", "on_file", "on_store", "place_with_options"]
 
@@ -168,8 +169,7 @@ def open_target(flags: StoreFlags, access: Access) -> Target:
     Raises:
         Failure: None is named, or both a file and a server (USAGE), or it cannot be opened (UNREACHABLE).
     """
-    if flags.dialect not in DIALECTS:
-        raise Failure(f"--dialect: {flags.dialect!r} is not one of {', '.join(DIALECTS)}", Exit.USAGE)
+    one_of(flags.dialect, "--dialect", DIALECTS)
     if flags.db is not None and flags.url is not None:
         raise Failure("--db and --url exclude each other", Exit.USAGE)
     named = os.environ.get("RESONATE_URL") or None
@@ -276,4 +276,4 @@ def on_file(app: typer.Typer, name: str, access: Access, **typer_options: Any) -
 
 def group(text: str) -> typer.Typer:
     """Make a group of commands."""
-    return typer.Typer(help=text, no_args_is_help=True, pretty_exceptions_enable=False)
+    return typer.Typer(cls=Commands, help=text, no_args_is_help=True, pretty_exceptions_enable=False)

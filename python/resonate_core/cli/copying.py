@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import resonate_core as rc
+from resonate_core._instants import counted
 from resonate_core.cli.command import CONFIG, JSON, place_with_options
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.show import Output
@@ -78,5 +79,5 @@ def copy(source: _FROM, target: _TO, config: CONFIG = None, json: JSON = False) 
         _fill(new.store, snapshot, digest, (from_name, new.name))
         to_name = new.name
     counts = _counts(snapshot)
-    text = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+    text = ", ".join(counted(number, kind.removesuffix("s")) for kind, number in counts.items())
     Output(json).line(f"{to_name}: {text}", {"from": from_name, "to": to_name, **counts, "digest": digest})

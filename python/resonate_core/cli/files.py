@@ -14,6 +14,7 @@ from resonate_core.cli.copying import copy
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.migration import migrate
 from resonate_core.cli.places import place_of
+from resonate_core.cli.purging import confirm, delete
 from resonate_core.cli.show import Output, clean, confirmed, length, moment
 from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, refusal
 from resonate_core.cli.values import duration, instant, now
@@ -120,17 +121,23 @@ def purge(
     before: Annotated[
         str | None, typer.Option("--before", metavar="TIME", help="settled before this instant: 2026-05-01, -7d, or Unix ms")
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation", show_default=False)] = False,
 ) -> None:
-    """Delete promises that were settled long ago, with their tasks.
+    """Delete promises and jobs that were settled long ago, with their tasks.
 
-    What is still referred to stays.
+    What is still referred to stays. It asks first, and shows how many there are; without a terminal it needs --yes.
     """
     if (older_than is None) == (before is None):
         raise Failure("purge: give one of --older-than and --before", Exit.USAGE)
     assert isinstance(session.target, FileTarget)
     until = instant(before, "--before") if before is not None else now() - duration(older_than or "", "--older-than")
-    gone = session.target.store.purge(settled_before=max(until, 0))
-    session.out.line(f"{gone} promise{'' if gone == 1 else 's'} deleted", {"deleted": gone, "settledBefore": max(until, 0)})
+    until = max(until, 0)
+    if not yes:
+        confirm(session, until)
+    purged = delete(session.target.store, until)
+    session.out.line(
+        f"{purged} deleted", {"deleted": purged.total, "promises": purged.promises, "jobs": purged.jobs, "settledBefore": until}
+    )
 
 
 def vacuum(session: Session) -> None:

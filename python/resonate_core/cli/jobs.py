@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from resonate_core._states import JOB_STATES
 from resonate_core.cli import jobs_act, jobs_types
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.exits import Exit, Failure
@@ -16,7 +17,7 @@ from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, RA
 from resonate_core.cli.show import say
 from resonate_core.cli.show_jobs import show_attempts, show_job, show_jobs, show_lines, show_stats
 from resonate_core.cli.target import DIALECTS, Access
-from resonate_core.cli.values import instant, pairs, payload
+from resonate_core.cli.values import instant, one_of, pairs, payload
 
 __all__ = ["app"]
 
@@ -48,6 +49,8 @@ def list_jobs(
     until: Annotated[str | None, _option("--until", "TIME", f"sent at this time or earlier: {_PAST}")] = None,
 ) -> None:
     """List the matching jobs: ordered by id, or with --newest, --since or --until the last that was sent first."""
+    if state is not None:
+        one_of(state, "--state", JOB_STATES)
     filters = {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group}
     filters |= {"uniqueKey": unique_key, "id": id}
     if newest or since is not None or until is not None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from resonate_core._instants import counted
 from resonate_core._states import STATES_BEFORE
 from resonate_core.cli.command import Session
 from resonate_core.cli.completion import job_states
@@ -18,7 +19,7 @@ from resonate_core.cli.jobs_options import GROUP, QUEUE, TYPE
 from resonate_core.cli.options import TAGS
 from resonate_core.cli.show import clean, confirmed, say
 from resonate_core.cli.show_jobs import show_job, show_jobs
-from resonate_core.cli.values import pairs
+from resonate_core.cli.values import one_of, pairs
 
 __all__ = ["ACTIONS", "Action", "command_of"]
 
@@ -82,10 +83,6 @@ CANCEL = Action(
 ACTIONS = (RUN, ARCHIVE, DELETE, CANCEL)
 
 
-def _number(count: int) -> str:
-    return f"{count} job{'' if count == 1 else 's'}"
-
-
 def _confirm(session: Session, action: Action, filters: dict[str, Any]) -> None:
     """Ask for confirmation of a change of all matching jobs.
 
@@ -104,13 +101,15 @@ def _confirm(session: Session, action: Action, filters: dict[str, Any]) -> None:
         more = more or answer["data"].get("cursor") is not None
     named = [f"{name} {clean(text)}" for name, text in filters.items() if name != "tags"]
     named += [f"tag {clean(name)}={clean(text)}" for name, text in filters.get("tags", {}).items()]
-    if not confirmed(f"{action.word} {'at least ' if more else ''}{_number(found)} ({', '.join(named)})?"):
+    if not confirmed(f"{action.word} {'at least ' if more else ''}{counted(found, 'job')} ({', '.join(named)})?"):
         raise Failure("nothing was done", Exit.FAILED)
 
 
 def _all_that_match(session: Session, action: Action, filters: dict[str, Any], yes: bool) -> None:
     if action.asks_state and "state" not in filters:
         raise Failure(f"{action.word} --all needs --state: {action.choice}", Exit.USAGE)
+    if "state" in filters:
+        one_of(filters["state"], "--state", action.states)
     if not filters:
         raise Failure(f"{action.word} --all needs at least one of --queue, --type, --tag and --group", Exit.USAGE)
     if not yes:
@@ -121,7 +120,7 @@ def _all_that_match(session: Session, action: Action, filters: dict[str, Any], y
         count += done["count"]
         if not (done["more"] and done["count"]):
             break
-    session.out.line(f"{_number(count)} {action.done}", {"count": count})
+    session.out.line(f"{counted(count, 'job')} {action.done}", {"count": count})
 
 
 def _each(session: Session, action: Action, ids: list[str]) -> None:

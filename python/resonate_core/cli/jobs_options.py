@@ -11,9 +11,9 @@ import typer
 from resonate_core.cli.completion import job_states, job_types, queues
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.notation import read_policy
-from resonate_core.cli.values import duration
+from resonate_core.cli.values import duration, one_of
 
-__all__ = ["DEFAULTS", "GROUP", "JOB_STATE", "OF_A_JOB", "QUEUE", "TYPE", "members", "parameters"]
+__all__ = ["CHOICES", "DEFAULTS", "GROUP", "JOB_STATE", "OF_A_JOB", "QUEUE", "TYPE", "members", "parameters"]
 
 QUEUE = Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="jobs of this queue", autocompletion=queues)]
 TYPE = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="jobs of this type", autocompletion=job_types)]
@@ -48,6 +48,8 @@ _OPTIONS = {
     "group": ("TEXT", "it waits for other jobs of its queue, type and group"),
     "cancel_with_awaiters": ("", "whether it is cancelled when a workflow that awaits it is cancelled"),
 }
+#: The texts that an option may have.
+CHOICES = {"on_exhausted": ("archived", "failed"), "lifecycle": ("asynq", "horsies")}
 _TYPES: dict[str, Any] = {"NUMBER": int | None, "CODE": list[str] | None, "": bool | None}
 #: The options of a job, and those that a queue may have as defaults of its jobs (JOBS 2).
 OF_A_JOB = tuple(_OPTIONS)
@@ -103,6 +105,8 @@ def members(given: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
             value = read_policy(value, _flag(name, prefix), codes)
         elif name == "retention" and value == "keep":
             value = None
+        elif name in CHOICES:
+            one_of(value, _flag(name, prefix), CHOICES[name])
         elif _OPTIONS[name][0] == "LENGTH":
             value = duration(value, _flag(name, prefix))
         first, *rest = name.split("_")

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from resonate_core._states import PROMISE_STATES
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.completion import promise_states
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, KEY, LIMIT, MATCH, PARAM, RAW, TAGS, TARGET, TIMEOUT, VALUE
 from resonate_core.cli.target import DIALECTS, Access
-from resonate_core.cli.values import instant, pairs, payload, tags_of
+from resonate_core.cli.values import SETTLED_STATES, instant, one_of, pairs, payload, tags_of
 
 __all__ = ["app"]
 
@@ -53,6 +54,7 @@ def settle_as(
     session: Session, state: str, id: str, value: str | None, raw: bool, header: list[str] | None, key: str | None
 ) -> None:
     """Settles a promise; `state` is the protocol's word."""
+    one_of(state, "--state", SETTLED_STATES)
     data = {"id": id, "state": state, "value": payload(value, "--value", raw=raw, headers=pairs(header, "--header"))}
     session.out.answer(session.target.send("promise.settle", data | ({} if key is None else {"iku": key})))
 
@@ -126,6 +128,8 @@ def search_promises(
     every: ALL = False,
 ) -> None:
     """List the matching promises, ordered by id."""
+    if state is not None:
+        one_of(state, "--state", PROMISE_STATES)
     filters = {"state": state, "tags": pairs(tag, "--tag"), "id": id}
     session.search("promise.search", "promises", filters, limit, cursor, every)
 

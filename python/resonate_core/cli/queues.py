@@ -9,11 +9,11 @@ import typer
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.completion import queues
 from resonate_core.cli.exits import Exit, Failure, is_done
-from resonate_core.cli.jobs_options import DEFAULTS, members, parameters
+from resonate_core.cli.jobs_options import CHOICES, DEFAULTS, members, parameters
 from resonate_core.cli.notation import read_rate
 from resonate_core.cli.show_jobs import show_queue, show_queues, show_stats
 from resonate_core.cli.target import DIALECTS, Access, refusal
-from resonate_core.cli.values import duration
+from resonate_core.cli.values import duration, one_of
 
 __all__ = ["app"]
 
@@ -102,11 +102,11 @@ def set_queue(
     """
     data: dict[str, Any] = {}
     for cleared in clear or []:
-        if cleared not in _CLEARED:
-            raise Failure(f"--clear: {cleared!r} is not one of {', '.join(_CLEARED)}", Exit.USAGE)
-        data[cleared] = None
+        data[one_of(cleared, "--clear", _CLEARED)] = None
     given: dict[str, Any] = {"weight": weight, "concurrency": concurrency, "lifecycle": options.pop("lifecycle")}
     given = {member: value for member, value in given.items() if value is not None}
+    if "lifecycle" in given:
+        one_of(given["lifecycle"], "--lifecycle", CHOICES["lifecycle"])
     if rate is not None:
         given["rate"] = read_rate(rate, "--rate")
     for member in data:

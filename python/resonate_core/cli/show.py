@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from resonate_core._instants import length, moment
+from resonate_core._instants import counted, length, moment
 from resonate_core._payloads import decoded
 from resonate_core.cli.values import now
 
@@ -72,7 +72,7 @@ def confirmed(question: str) -> bool:
 
 
 def _is_instant(name: str) -> bool:
-    return name.endswith(("At", "Until")) or name == "deadline"
+    return name.endswith(("At", "Until", ".at")) or name in ("at", "deadline")
 
 
 def beside(ms: int, present: int) -> str:
@@ -180,8 +180,7 @@ class Output:
         """Print records, a line each, with their usual columns; to a person also their number."""
         self.table(_COLUMNS[kind], [[record.get(name) for name in _COLUMNS[kind]] for record in records])
         if self.is_rich:
-            name = title or kind
-            say(f"{len(records)} {name.removesuffix('s') if len(records) == 1 else name}")
+            say(counted(len(records), (title or kind).removesuffix("s")) if title != "preload" else f"{len(records)} preloaded")
 
     def table(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print a table; to a pipe: tabs between cells, and no headings."""

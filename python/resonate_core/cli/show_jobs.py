@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from resonate_core._instants import counted
 from resonate_core._states import JOB_STATES, ended_at, next_at
 from resonate_core.cli.jobs_table import Column, fits, fitted, text
 from resonate_core.cli.notation import exact, groups_text, policy_text, rate_text
@@ -71,7 +72,7 @@ def _row(job: Mapping[str, Any]) -> list[Any]:
 
 def _count(out: Output, number: int, one: str) -> None:
     if out.is_rich:
-        say(f"{number} {one}{'' if number == 1 else 's'}")
+        say(counted(number, one))
 
 
 def show_jobs(out: Output, data: dict[str, Any]) -> None:

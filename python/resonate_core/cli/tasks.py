@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from resonate_core._states import TASK_STATES
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.completion import task_states
 from resonate_core.cli.exits import Exit, Failure, is_done
@@ -28,7 +29,7 @@ from resonate_core.cli.options import (
     VALUE,
 )
 from resonate_core.cli.target import DIALECTS, Access, refusal
-from resonate_core.cli.values import duration, instant, pairs, payload, tags_of
+from resonate_core.cli.values import SETTLED_STATES, duration, instant, one_of, pairs, payload, tags_of
 
 __all__ = ["app"]
 
@@ -99,6 +100,7 @@ def fulfill(
     key: KEY = None,
 ) -> None:
     """Settle the promise of an acquired task."""
+    one_of(state, "--state", SETTLED_STATES)
     settle: dict[str, Any] = {
         "id": id,
         "state": state,
@@ -183,5 +185,7 @@ def search_tasks(
     every: ALL = False,
 ) -> None:
     """List the matching tasks, ordered by id."""
+    if state is not None:
+        one_of(state, "--state", TASK_STATES)
     filters = {"state": state, "tags": pairs(tag, "--tag"), "target": target, "id": id}
     session.search("task.search", "tasks", filters, limit, cursor, every)

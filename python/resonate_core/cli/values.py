@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import difflib
 import json
 import re
 import sys
@@ -15,11 +16,13 @@ import resonate_core as rc
 from resonate_core._payloads import parse_json
 from resonate_core.cli.exits import Exit, Failure
 
-__all__ = ["duration", "encode", "instant", "now", "pairs", "payload", "read_json", "tags_of"]
+__all__ = ["SETTLED_STATES", "duration", "encode", "instant", "now", "one_of", "pairs", "payload", "read_json", "tags_of"]
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
 _MOST = 2**63 - 1
+#: The states that a client can settle a promise with.
+SETTLED_STATES = ("resolved", "rejected", "rejected_canceled")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -31,6 +34,31 @@ def now() -> int:
 def refuse(option: str, text: str, rule: str) -> NoReturn:
     """End the command with the error of an invalid value."""
     raise Failure(f"{option}: {text!r} {rule}", Exit.USAGE)
+
+
+def one_of(text: str, option: str, choices: Sequence[str]) -> str:
+    """A text that must be one of several.
+
+    Args:
+        text: The text.
+        option: The name of the option, for errors.
+        choices: The texts that it may be.
+
+    Raises:
+        Failure: It is none of them (USAGE); the error has all of them, and the nearest one.
+
+    Example:
+        >>> from resonate_core.cli.values import one_of
+        >>> one_of("runing", "--state", ["pending", "running"])
+        Traceback (most recent call last):
+        resonate_core.cli.exits.Failure: --state must be pending or running, got 'runing': did you mean running?
+    """
+    if text in choices:
+        return text
+    near = difflib.get_close_matches(text.lower(), choices, 1)
+    listed = ", ".join(choices[:-1]) + f" or {choices[-1]}" if len(choices) > 1 else choices[0]
+    hint = f": did you mean {near[0]}?" if near else ""
+    raise Failure(f"{option} must be {listed}, got {text!r}{hint}", Exit.USAGE)
 
 
 def duration(text: str, option: str) -> int:

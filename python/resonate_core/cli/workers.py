@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from resonate_core._instants import counted
 from resonate_core.cli.command import Session
 from resonate_core.cli.jobs_table import Column, fitted, text
 from resonate_core.cli.show import length, say
@@ -117,7 +118,7 @@ def workers(session: Session) -> None:
     elif session.out.is_rich:
         if found:
             session.out.console.print(_table(found, at, session.out.console.width))
-        say(f"{len(found)} worker{'' if len(found) == 1 else 's'}")
+        say(counted(len(found), "worker"))
     else:
         rows = [list(holder.document(at).values()) for holder in found]
         session.out.table(_NAMES, [[*row[:-1], " ".join(row[-1])] for row in rows])

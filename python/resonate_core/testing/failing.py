@@ -140,6 +140,7 @@ def _from_here(value: str, config: pytest.Config) -> str:
 def folder_of(config: pytest.Config) -> Path:
     """Return the folder of pictures and traces, which is made."""
     given = config.getoption("resonate_pictures") or config.getini("resonate_pictures")
+    folder: Path
     if given:
         folder = config.rootpath / given
     elif (factory := getattr(config, "_tmp_path_factory", None)) is not None:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .._instants import NEVER, length, when
+from .._instants import NEVER, counted, length, when
 from .access import Refused, StoreAccess
 from .options import UiOptions
 from .principal import Principal
 from .redaction import Redaction, Rules
 from .stuck_jobs import standstill_of, why_job
 from .stuck_promises import why_promise
-from .verdict import Next, Verdict
+from .verdict import Advice, Next, Verdict
 
 if TYPE_CHECKING:
     from .._core import Store
@@ -211,15 +211,38 @@ def _queue(access: StoreAccess, name: str) -> Verdict | None:
         stats = access.send("job.stats", {"queue": name})["queues"]
     except Refused:
         return None
-    pending = stats[0]["counts"]["pending"] if stats else 0
+    counts = stats[0]["counts"] if stats else {}
+    advice: tuple[Advice, ...] = ()
+    if counts.get("archived"):
+        advice = (("run the archived jobs again", ("job.run", {"queue": name, "state": "archived"})),)
+    others = _others(counts)
+    pending, verb = counted(counts.get("pending", 0), "job"), "waits" if counts.get("pending") == 1 else "wait"
     if queue["paused"]:
-        advice = (("resume the queue", ("queue.resume", {"queue": name})),)
-        return Verdict(name, "queue", "paused", f"Queue {name} is paused; {pending} jobs wait.", None, stuck=True, advice=advice)
+        advice = (("resume the queue", ("queue.resume", {"queue": name})), *advice)
+        text = f"Queue {name} is paused; {pending} {verb}{others}."
+        return Verdict(name, "queue", "paused", text, None, stuck=True, advice=advice)
     limit = queue.get("concurrency")
     if limit is not None and queue["active"] >= limit:
-        return Verdict(name, "queue", "full", f"Queue {name} has reached its limit of {limit} claimed and running jobs.", None)
-    text = f"Queue {name} is open: {pending} jobs wait for a worker, {queue['active']} are claimed or running."
+        text = f"Queue {name} has reached its limit of {limit} claimed and running jobs"
+        text += f"; {pending} {verb}{others}." if counts.get("pending") or others else "."
+        return Verdict(name, "queue", "full", text, None, advice=advice)
+    active = f"{queue['active']} {_are(queue['active'])} claimed or running"
+    text = f"Queue {name} is open: {pending} {verb} for a worker, {active}{others}."
     still = standstill_of(access, name)
     if still is not None:
-        return Verdict(name, "queue", "open", f"{text.removesuffix('.')}; {still}.", None, stuck=True)
-    return Verdict(name, "queue", "open", text, None)
+        return Verdict(name, "queue", "open", f"{text.removesuffix('.')}; {still}.", None, stuck=True, advice=advice)
+    return Verdict(name, "queue", "open", text, None, advice=advice)
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _others(counts: Mapping[str, int]) -> str:
+    """Return how many jobs of a queue wait for a time, a retry or a person, as the end of a sentence."""
+    retry, scheduled, archived = (counts.get(state, 0) for state in ("retry", "scheduled", "archived"))
+    parts = [f"{retry} {'waits' if retry == 1 else 'wait'} for a retry"] if retry else []
+    parts += [f"{scheduled} {_are(scheduled)} scheduled"] if scheduled else []
+    them = "it" if archived == 1 else "them"
+    parts += [f"{archived} {_are(archived)} archived, until a person runs or deletes {them}"] if archived else []
+    return "".join(f", {part}" for part in parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._instants import NEVER, when
+from .._instants import NEVER, counted, when
 from .._rates import claimable_at
 from .._standstills import MARK, Standstill, standstills_of
 from .._states import ENDED_AT, expires_at
@@ -80,7 +80,7 @@ def _pending(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
         next = Next("the rate of the queue allows a claim", token)
         return _said(job, f"is pending: queue {queue} has reached its rate.", _ends(access, job, next))
     waiting = waiting_in(access, queue)
-    ahead = f", with {waiting - 1} other jobs" if waiting > 1 else ""
+    ahead = f", with {counted(waiting - 1, 'other job')}" if waiting > 1 else ""
     since = when(job["enqueuedAt"], now)
     still = standstill_of(access, queue)
     if still is not None:
@@ -218,7 +218,8 @@ def _final(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
         gone = min(at + job["retention"], NEVER)
         next = None if gone == NEVER else Next("it is deleted, unless something still refers to it", gone)
     if waiting:
-        reason += f"; {len(waiting)} messages about it are not delivered, the first to {waiting[0]['address']}"
+        are = "is" if len(waiting) == 1 else "are"
+        reason += f"; {counted(len(waiting), 'message')} about it {are} not delivered, the first to {waiting[0]['address']}"
     elif row is not None and row["callbacks"]:
         next = Next(f"{len(row['callbacks'])} awaiters are notified now", now, is_step=True)
     return _said(job, f"{word} at {when(at, now)}{reason}.", next)

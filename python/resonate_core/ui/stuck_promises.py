@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._failed_attempts import FailedAttempt, failed_attempts
-from .._instants import NEVER, when
+from .._instants import NEVER, counted, when
 from .access import StoreAccess
 from .facts import awaited_elsewhere
 from .verdict import Advice, Next, Verdict
@@ -51,7 +51,9 @@ def _settled(access: StoreAccess, promise: Mapping[str, Any]) -> Verdict:
     sentence = f"Promise {id} was {_ENDS[promise['state']]} at {when(promise['settledAt'], now)}."
     waiting = [message for message in access.messages(id) if message["kind"] in ("unblock", "notify")]
     if waiting:
-        sentence = f"{sentence[:-1]}; {len(waiting)} messages about it are not delivered, the first to {waiting[0]['address']}."
+        are = "is" if len(waiting) == 1 else "are"
+        undelivered = f"{counted(len(waiting), 'message')} about it {are} not delivered"
+        sentence = f"{sentence[:-1]}; {undelivered}, the first to {waiting[0]['address']}."
     row = access.row(id)
     if row is not None and (row["callbacks"] or row["listeners"]):
         left = len(row["callbacks"]) + len(row["listeners"])
@@ -157,7 +159,7 @@ def _pending(
     if listening is not None and listening(address) is False:
         sentence = f"Task {id} waits for a worker: no worker listens on {address}; its message is queued since {since}."
         return Verdict(id, "task", "pending", sentence, deadline, stuck=True)
-    failed = f", after {message['attempts']} attempts to deliver it" if message["attempts"] else ""
+    failed = f", after {counted(message['attempts'], 'attempt')} to deliver it" if message["attempts"] else ""
     sentence = f"Task {id} waits for a worker: its message to {address} is not delivered since {since}{failed}."
     return Verdict(id, "task", "pending", sentence, deadline)
 
