@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from ._calls.call import Call
+from ._store_threads import run_apart
 
 T = TypeVar("T")
 
@@ -107,7 +108,7 @@ class _RequestQueue:
     async def run(self, requests: list[_Request]) -> None:
         envelopes = [envelope for request in requests for envelope in request.envelopes]
         try:
-            replies = await self.loop.run_in_executor(None, requests[0].run, envelopes)
+            replies = await run_apart(self.loop, requests[0].store, requests[0].run, envelopes)
         except BaseException as error:
             _fail(requests, error)
             if not isinstance(error, Exception):

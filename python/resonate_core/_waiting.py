@@ -13,6 +13,7 @@ from ._core import ManualClock, Promise, Store
 from ._instants import NEVER
 from ._standstills import awaiting
 from ._stopwatch import seconds
+from ._store_threads import run_apart
 from ._wakeup import Wakeup
 from .errors import NotFound
 
@@ -183,7 +184,7 @@ class _Watcher:
     async def read(self, ids: list[str]) -> None:
         """Read promises, and end the waits of those that are settled."""
         requests = [{"kind": "promise.get", "head": _HEAD, "data": {"id": one}} for one in ids]
-        answers = await self.loop.run_in_executor(None, self.store._run_calls, requests)
+        answers = await run_apart(self.loop, self.store, self.store._run_calls, requests)
         for waited, (status, answer) in zip(ids, answers, strict=True):
             if status == 404 and waited in self.due:
                 self.end(waited, deleted(waited))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from .. import Store
+from .._store_threads import call_apart
 from .._wakeup import Wakeup
 from .attempts import Attempts
 from .delivery import Delivery, moves_clock
@@ -47,7 +49,7 @@ class Exchange:
         self.time = Timekeeper(self.delivery, self.ledger, self.attempts)
         # On manual time the order of all calls is part of the result; in memory nothing waits.
         self._at_once = self.manual or (store.path is None and store.url is None)
-        at_once: Callable[..., Awaitable[Any]] = _at_once if self._at_once else asyncio.to_thread
+        at_once: Callable[..., Awaitable[Any]] = _at_once if self._at_once else partial(call_apart, store)
         self.call: Callable[..., Awaitable[Any]] = getattr(store, "call_async", at_once)  # requests of a simulation take time
         self._moves_clock = moves_clock(loop)
         self._look_planned = False

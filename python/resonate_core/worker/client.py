@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from .._calls.call import refusal
 from .._wakeup import Watching
@@ -27,6 +27,7 @@ __all__ = [
     "unless_held",
 ]
 
+T = TypeVar("T")
 Queues = str | Sequence[str] | Mapping[str, int]
 #: Id and version of a job that the worker holds.
 Held = tuple[str, int]
@@ -139,6 +140,9 @@ class Client(Protocol):
 
     def waiting(self, queues: Iterable[str]) -> int:
         """Return how many jobs these queues have that are `WAITING`; those of paused queues do not count."""
+
+    async def apart(self, function: Callable[[], T]) -> T:
+        """Call a function that makes requests, in a thread of the client, so that the event loop does not wait for it."""
 
     def close(self) -> None:
         """Close what this client opened."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from .._core import ManualClock, Store
 from .._server_client import envelope
+from .._store_threads import call_apart
 from ..errors import ResonateError
-from .client import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, end_request, refusal, unless_held
+from .client import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_request, refusal, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
 
@@ -107,6 +108,9 @@ class StoreClient:
         wanted = set(queues)
         found = [each for each in self.store.queues.stats() if each["name"] in wanted and not each["paused"]]
         return sum(each["counts"][state] for each in found for state in WAITING)
+
+    async def apart(self, function: Callable[[], T]) -> T:
+        return await call_apart(self.store, function)
 
     def close(self) -> None:
         """Close the store, if it is the client's own."""

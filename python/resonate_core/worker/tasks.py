@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import difflib
 import functools
@@ -386,7 +385,7 @@ class WorkerTask(Generic[P, R]):
             >>> asyncio.run(task.enqueue_async("world")).state
             'pending'
         """
-        return await asyncio.to_thread(self.enqueue, payload, **options)
+        return await self._client().apart(lambda: self.enqueue(payload, **options))
 
     async def enqueue_many_async(self, payloads: Iterable[Any], **options: Unpack[JobsOptions]) -> Sequence[JobRecord]:
         """As `enqueue_many`, without blocking the event loop while the store commits.
@@ -402,7 +401,7 @@ class WorkerTask(Generic[P, R]):
             >>> len(asyncio.run(task.enqueue_many_async([1, 2])))
             2
         """
-        return await asyncio.to_thread(self.enqueue_many, payloads, **options)
+        return await self._client().apart(lambda: self.enqueue_many(payloads, **options))
 
     def _merged(self, options: Mapping[str, Any]) -> dict[str, Any]:
         refuse_unknown("a job", options, OPTIONS | OF_ONE_JOB)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import errors
@@ -10,7 +10,8 @@ from .._calls import jobs
 from .._calls.call import Call, Together, refusal
 from .._core import SystemClock
 from .._remote import Remote
-from .client import NOT_HELD, Claim, Claimed, Held, Queues, end_request, names_of, unless_held
+from .._store_threads import OwnThreads
+from .client import NOT_HELD, Claim, Claimed, Held, Queues, T, end_request, names_of, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
 from .url_watch import UrlWatch
@@ -38,6 +39,7 @@ class UrlClient:
     def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
         self._remote = Remote(url, token, timeout, retry_for=0)
         self._clock = SystemClock()
+        self._threads = OwnThreads()
 
     def __repr__(self) -> str:
         return f"UrlClient({self._remote!r})"
@@ -123,7 +125,11 @@ class UrlClient:
     def waiting(self, queues: Iterable[str]) -> int:
         raise errors.Unsupported("the queues of a server are not drained: run_until_idle is for a store with a ManualClock")
 
+    async def apart(self, function: Callable[[], T]) -> T:
+        return await self._threads.call(function)
+
     def close(self) -> None:
+        self._threads.close()
         self._remote.server.close()
 
 

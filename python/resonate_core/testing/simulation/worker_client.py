@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -112,6 +113,9 @@ class WorkerClient:
 
     def waiting(self, queues: Iterable[str]) -> int:
         return self._call("queue.stats", lambda: self._store.waiting(queues))
+
+    async def apart(self, function: Callable[[], _T]) -> _T:
+        return await asyncio.to_thread(function)
 
     def close(self) -> None:
         """Has nothing to close: the store is the simulation's."""

@@ -1,0 +1,128 @@
+"""Awaited calls of a store ran in the event loop's default executor: in a program whose threads were all busy they stopped for as long."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import threading
+import time
+import warnings
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import resonate_core as rc
+from resonate_core.worker import Worker
+from server.live_server import serving
+
+Calls = dict[str, Callable[[rc.Store, str], Awaitable[Any]]]
+
+CALLS: Calls = {
+    "typed": lambda store, url: store.aio.promises.resolve("a"),
+    "several": lambda store, url: asyncio.gather(*(store.aio.promises.get("a") for _ in range(300))),
+    "apply_async": lambda store, url: store.apply_async({"kind": "promise.get", "head": HEAD, "data": {"id": "a"}}),
+    "search": lambda store, url: store.aio.promises.search("*"),
+    "wait": lambda store, url: resolved(store, store.aio.wait("a")),
+    "result": lambda store, url: resolved(store, store.aio.result("a")),
+    "enqueue_async": lambda store, url: Worker(store).task("t")(print).enqueue_async(1),
+    "enqueue_many_async": lambda store, url: Worker(store).task("t")(print).enqueue_many_async([1, 2]),
+    "delay_async": lambda store, url: Worker(store).task("t")(lambda n: n).delay_async(1),
+    "url": lambda store, url: over_url(url),
+    "enqueue_async over a URL": lambda store, url: enqueued(url),
+}
+HEAD = {"corrId": "1", "version": "2026-04-01"}
+
+
+async def resolved(store: rc.Store, waiting: Awaitable[Any]) -> None:
+    task = asyncio.ensure_future(waiting)
+    await asyncio.sleep(0.01)
+    store.promises.resolve("a")
+    await task
+
+
+async def over_url(url: str) -> None:
+    async with rc.connect(url).aio as client:
+        await client.promises.get("a")
+
+
+async def enqueued(url: str) -> None:
+    worker = Worker(url)
+    await worker.task("t")(print).enqueue_async(1)
+    worker.close()
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_needs_no_thread_of_the_program(call: str, durable: bool, tmp_path: Path):
+    released = threading.Event()
+
+    async def main(store: rc.Store, url: str) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        held = loop.run_in_executor(None, released.wait)
+        try:
+            await asyncio.wait_for(CALLS[call](store, url), 60)
+        finally:
+            released.set()
+            await held
+
+    with rc.Store(tmp_path / "a.db" if durable else None) as store, serving(store) as live:
+        store.promises.create("a", timeout=600_000)
+        asyncio.run(main(store, f"http://127.0.0.1:{live.port}"))
+
+
+def threads_of_stores() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith(("resonate-store", "resonate-messages"))]
+
+
+def until(what: Callable[[], bool]) -> None:
+    for _ in range(3000):
+        if what():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it does not happen")
+
+
+async def use(store: rc.Store, calls: int) -> None:
+    await asyncio.gather(*(store.aio.promises.create(f"{n}", timeout=600_000) for n in range(calls)))
+    await asyncio.gather(*(store.aio.promises.get(f"{n}") for n in range(calls)))
+
+
+def test_the_threads_are_few_and_end_with_the_store():
+    before = len(threads_of_stores())
+    store = rc.Store()
+    for _ in range(8):
+        asyncio.run(use(rc.Store(), 10) if _ else use(store, 200))
+    assert len([name for name in threads_of_stores() if name.startswith("resonate-store")]) <= before + 4 * 8
+    store.close()
+    del store
+    gc.collect()
+    until(lambda: len(threads_of_stores()) <= before)
+
+
+def test_a_closed_store_says_so():
+    store = rc.Store()
+    asyncio.run(use(store, 1))
+    store.close()
+    with pytest.raises(rc.errors.Closed):
+        asyncio.run(use(store, 1))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_has_threads_of_its_own():
+    store = rc.Store()
+    asyncio.run(use(store, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
+        child = os.fork()
+    if child == 0:
+        try:
+            asyncio.run(asyncio.wait_for(store.aio.promises.get("1"), 60))
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
