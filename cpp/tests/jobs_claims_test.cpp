@@ -173,7 +173,7 @@ TEST_P(Claims, ARateIsABucketThatRefills) {
   QueueSet unlimited = settings("a");
   unlimited.rate = {true, {}};
   store.must(unlimited);
-  EXPECT_EQ(store.must(claim({"a"}, 99)).rows.size(), 15u);
+  EXPECT_EQ(store.must(claim({"a"}, 99)).rows.size(), 16u);
   EXPECT_TRUE(store.queue("a")->claims.empty());
   store.expect_no_violations();
 }
