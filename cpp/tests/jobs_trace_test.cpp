@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/encode_request.hpp"
-#include "codec/json_document.hpp"
 #include "codec/json_sink.hpp"
 #include "fake_job_requests.hpp"
 #include "protocol/envelope_handler.hpp"
@@ -161,8 +160,7 @@ TEST(EncodedJobRequests, ComeBackAsTheyWere) {
     const json request = {{"kind", kind}, {"head", {{"corrId", "c"}, {"version", "2026-04-01"}}}, {"data", data}};
     const std::string text = request.dump();
     const auto encoded = [](const std::string& of) {
-      const JsonDocument document(of);
-      const Decoded decoded = document.visit([](const auto& node) { return decode_envelope(node); });
+      const Decoded decoded = EnvelopeHandler::decode_json(of);
       if (!std::holds_alternative<Envelope>(decoded)) return std::get<Refusal>(decoded).message;
       JsonSink sink;
       encode_request(sink, "c", std::get<Request>(std::get<Envelope>(decoded).operation));

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "codec/encode_request.hpp"
-#include "codec/json_document.hpp"
 #include "codec/json_sink.hpp"
 #include "protocol/envelope_handler.hpp"
 #include "protocol/trace.hpp"
@@ -272,8 +271,7 @@ TEST(EncodeRequestTest, RoundTrips) {
   for (const auto& [kind, data] : cases) {
     const json request = {{"kind", kind}, {"head", {{"corrId", "c"}, {"version", "2026-04-01"}}}, {"data", data}};
     const std::string text = request.dump();
-    const JsonDocument document(text);
-    const Decoded decoded = document.visit([](const auto& node) { return decode_envelope(node); });
+    const Decoded decoded = EnvelopeHandler::decode_json(text);
     ASSERT_TRUE(std::holds_alternative<Envelope>(decoded)) << std::get<Refusal>(decoded).message;
     JsonSink sink;
     encode_request(sink, "c", std::get<Request>(std::get<Envelope>(decoded).operation));

@@ -203,13 +203,12 @@ constexpr std::size_t place_of(Field field) noexcept {
 template <class From, class To>
 void copy_common(const From& from, To& to) {
   each_field<From>([&]<std::size_t I>() {
-    each_field<To>([&]<std::size_t J>() {
-      if constexpr (kField<From, I>.field == kField<To, J>.field) {
-        const auto& given = kField<From, I>.access(from);
-        auto& kept = kField<To, J>.access(to);
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(given)>, std::remove_cvref_t<decltype(kept)>>) kept = given;
-      }
-    });
+    constexpr std::size_t J = place_of<To>(kField<From, I>.field);
+    if constexpr (J < kSize<To>) {
+      const auto& given = kField<From, I>.access(from);
+      auto& kept = kField<To, J>.access(to);
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(given)>, std::remove_cvref_t<decltype(kept)>>) kept = given;
+    }
   });
 }
 

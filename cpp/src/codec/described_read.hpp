@@ -49,18 +49,9 @@ class DescribedReader {
   // An empty `at` means the document itself.
   template <class T>
   void read(T& to, const Node& object, const Path* at) const {
-    if (object.type() != NodeType::object) {
-      if (at) refuse_type(object, *at, "an object");
-      throw Malformed{"the document must be an object, got " + described(object)};
-    }
+    require_object(object, at);
     std::array<std::optional<Node>, kSize<T>> found;
-    if constexpr (kSize < T >> 0) {
-      object.each_member([&](std::string_view name, Node value) {
-        const std::optional<Field> field = field_named(name);
-        if (!field) return;
-        if (const std::size_t place = kPlaces<T>[static_cast<std::size_t>(*field)]; place < kSize<T>) found[place] = value;
-      });
-    }
+    find_members(object, kPlaces<T>, found.size(), found.data());
     each_field<T>([&]<std::size_t I>() { this->template member<T, I>(to, found[I], at); });
   }
 
@@ -74,7 +65,7 @@ class DescribedReader {
     using M = std::remove_reference_t<decltype(place)>;
     const bool null = rules.presence == Presence::optional && found && found->type() == NodeType::null;
     if (!found || (null && !rules.keeps && !kIsA<Setting, M>)) {
-      if constexpr (rules.presence == Presence::required) throw Malformed{to_text(Path(rules.field, at)) + " is missing"};
+      if constexpr (rules.presence == Presence::required) refuse_missing(rules.field, at);
       if constexpr (requires { when_absent(to, rules.field); }) when_absent(to, rules.field);
     } else if (!null) {
       value<T, I>(place, *found, Path(rules.field, at));

@@ -1,6 +1,5 @@
 #include "codec/jobs_json.hpp"
 
-#include <type_traits>
 #include <utility>
 
 #include "codec/job_records_read.hpp"
@@ -31,10 +30,10 @@ std::string hour_to_json(const QueueHour& hour) {
 }
 
 HourRef hour_of_json(std::string_view queue, std::string_view json) {
-  return read_stored("hour of a queue", json, [queue](const auto& node) {
+  return read_stored("hour of a queue", json, [queue](const JsonNode& node) {
     Shared<EndedHour> ended(new EndedHour);
     ended->queue = queue;
-    detail::DescribedReader<std::decay_t<decltype(node)>>().read(ended->counted, node, nullptr);
+    detail::DescribedReader<JsonNode>().read(ended->counted, node, nullptr);
     return HourRef(std::move(ended));
   });
 }
@@ -46,19 +45,19 @@ std::string order_to_json(const JobOrder& order) {
 }
 
 StoredJob job_of_json(std::string_view json) {
-  return read_stored("job or queue", json, [](const auto& node) {
-    const Members<std::decay_t<decltype(node)>, Field::claimed_by> members(node, nullptr);
-    const auto holder = members.template optional_text<Field::claimed_by>();
+  return read_stored("job or queue", json, [](const JsonNode& node) {
+    const Members<JsonNode, Field::claimed_by> members(node, nullptr);
+    const auto holder = members.optional_text<Field::claimed_by>();
     return StoredJob{detail::read_job(node, nullptr), holder ? Shared<const SharedString>(new SharedString(*holder)) : nullptr};
   });
 }
 
 QueueRef queue_of_json(std::string_view json) {
-  return read_stored("job or queue", json, [](const auto& node) { return detail::read_queue(node, nullptr); });
+  return read_stored("job or queue", json, [](const JsonNode& node) { return detail::read_queue(node, nullptr); });
 }
 
 Shared<const JobTemplate> order_of_json(std::string_view json) {
-  return read_stored("schedule", json, [](const auto& node) { return detail::read_template(node, Path("job", nullptr)); });
+  return read_stored("schedule", json, [](const JsonNode& node) { return detail::read_template(node, Path("job", nullptr)); });
 }
 
 }  // namespace resonate

@@ -10,7 +10,7 @@
 #include <simdjson.h>
 
 #include "codec/json_node.hpp"
-#include "codec/nlohmann_node.hpp"
+#include "codec/nlohmann_document.hpp"
 
 namespace resonate {
 
@@ -24,12 +24,8 @@ class JsonDocument {
   // Why the text is not JSON; empty if it is JSON.
   const std::string& problem() const noexcept { return problem_; }
 
-  // Calls body(node) with the document's node, of one of two types. Must not be called if there is a problem.
-  template <class Body>
-  auto visit(Body body) const {
-    if (fast_) return body(JsonNode(*fast_));
-    return body(NlohmannNode(*slow_));
-  }
+  // The document's value. Must not be called if there is a problem.
+  JsonNode node() const noexcept { return fast_ ? JsonNode(*fast_) : JsonNode(*slow_); }
 
  private:
   void parse_slowly(std::string_view text);

@@ -25,4 +25,6 @@ std::string in_quotes(std::string_view text) {
   return out;
 }
 
+void refuse_missing(Field member, const Path* at) { throw Malformed{to_text(Path(member, at)) + " is missing"}; }
+
 }  // namespace resonate

@@ -32,4 +32,7 @@ struct Malformed {
   std::string message;
 };
 
+// Throws Malformed. `at`: the place of the object that lacks the member; null: it is the document.
+[[noreturn]] void refuse_missing(Field member, const Path* at);
+
 }  // namespace resonate

@@ -86,22 +86,49 @@ StringMap read_string_map(const Node& node, const Path& path) {
   return map;
 }
 
+// An empty `at` means the document itself.
+template <DocumentNode Node>
+void require_object(const Node& node, const Path* at) {
+  if (node.type() == NodeType::object) return;
+  if (at) refuse_type(node, *at, "an object");
+  throw Malformed{"the document must be an object, got " + described(node)};
+}
+
+namespace detail {
+
+// The place of each field among those that a decoder asks for; `size` if it is none of them.
+using Places = std::array<std::uint8_t, kFieldCount>;
+
+template <Field... Wanted>
+constexpr Places places_of() {
+  Places places{};
+  places.fill(sizeof...(Wanted));
+  std::uint8_t place = 0;
+  ((places[static_cast<std::size_t>(Wanted)] = place++), ...);
+  return places;
+}
+
+// Finds the members of an object, each at its place. It is compiled once for all lists of members and all structs.
+template <DocumentNode Node>
+void find_members(const Node& object, const Places& places, std::size_t size, std::optional<Node>* found) {
+  object.each_member([&places, size, found](std::string_view name, Node value) {
+    const std::optional<Field> field = field_named(name);
+    if (!field) return;
+    if (const std::size_t place = places[static_cast<std::size_t>(*field)]; place < size) found[place] = value;
+  });
+}
+
+}  // namespace detail
+
 // The members of one object that a decoder asks for, found in one pass; the last of a name counts.
 template <DocumentNode Node, Field... Wanted>
 class Members {
  public:
   // An empty `at` means the document itself.
   Members(const Node& object, const Path* at) : at_(at) {
-    if (object.type() != NodeType::object) {
-      if (at) refuse_type(object, *at, "an object");
-      throw Malformed{"the document must be an object, got " + described(object)};
-    }
-    object.each_member([this](std::string_view name, Node value) {
-      const std::optional<Field> field = field_named(name);
-      if (!field) return;
-      std::size_t place = 0;
-      (void)((*field == Wanted ? (found_[place] = value, true) : (++place, false)) || ...);
-    });
+    require_object(object, at);
+    static constexpr detail::Places kPlaces = detail::places_of<Wanted...>();
+    detail::find_members(object, kPlaces, found_.size(), found_.data());
   }
 
   Path path(Field field) const { return Path(field, at_); }
@@ -114,7 +141,7 @@ class Members {
   template <Field F>
   const Node& need() const {
     if (const Node* node = find<F>()) return *node;
-    throw Malformed{to_text(path(F)) + " is missing"};
+    refuse_missing(F, at_);
   }
   // Null counts as absent.
   template <Field F>

@@ -11,10 +11,14 @@
 
 namespace resonate {
 
+class JsonSink;
+
 enum class SnapshotFormat { full, debug };  // debug: the shape of debug.snap (WIRE 5)
 
 // `options`: those of the store, since they determine retryAt of a task whose execute waits.
 std::string write_snapshot(Storage& storage, SnapshotFormat format, const Options& options);
+// Writes a full snapshot as a part of a longer text.
+void write_snapshot(JsonSink& sink, Storage& storage, const Options& options);
 // The same form as a full snapshot, with these promises and schedules only: with their edges, all queues without their ended hours,
 // and the messages about them, of executes those among the first `kMostExecutes` to their address.
 inline constexpr std::size_t kMostExecutes = 1000;

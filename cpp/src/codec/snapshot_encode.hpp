@@ -259,17 +259,8 @@ class SnapshotEncoder {
 }  // namespace detail
 
 template <DocumentSink Sink>
-void encode_snapshot(Sink& sink, const StateView& view, SnapshotFormat format) {
-  detail::SnapshotEncoder<Sink> encoder(sink, {view.retry_timeout, view.counters.now});
-  if (format == SnapshotFormat::debug) return encoder.debug(view);
-  const auto visit = [](const auto& items) {
-    return [&items](const auto& body) {
-      for (const auto& item : items) body(item);
-    };
-  };
-  encoder.full(view.counters, visit(view.promises), visit(view.schedules), view.queues, view.hours, [&](const auto& body) {
-    for (const StateView::Message& message : view.messages) body(message.message);
-  });
+void encode_debug_snapshot(Sink& sink, const StateView& view) {
+  detail::SnapshotEncoder<Sink>(sink, {view.retry_timeout, view.counters.now}).debug(view);
 }
 
 // Encodes the full snapshot from storage, page by page. `counters` are those of the storage, or others to write in their place.

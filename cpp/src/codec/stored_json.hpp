@@ -19,7 +19,7 @@ auto read_stored(std::string_view what, std::string_view json, Read read_node) {
   const JsonDocument document(json);
   if (!document.problem().empty()) throw damaged(document.problem());
   try {
-    return document.visit(read_node);
+    return read_node(document.node());
   } catch (const Malformed& malformed) {
     throw damaged(malformed.message);
   }

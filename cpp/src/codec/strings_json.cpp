@@ -32,14 +32,14 @@ std::string to_json(const std::vector<std::string>& strings) {
 }
 
 StringMap string_map_of_json(std::string_view json) {
-  return read_stored("text", json, [](const auto& node) { return read_string_map(node, kDocument); });
+  return read_stored("text", json, [](const JsonNode& node) { return read_string_map(node, kDocument); });
 }
 
 std::vector<std::string> strings_of_json(std::string_view json) {
-  return read_stored("text", json, [](const auto& node) {
+  return read_stored("text", json, [](const JsonNode& node) {
     if (node.type() != NodeType::array) refuse_type(node, kDocument, "an array of strings");
     std::vector<std::string> strings;
-    node.each_element([&](const auto& element) { strings.emplace_back(read_text(element, kDocument)); });
+    node.each_element([&](const JsonNode& element) { strings.emplace_back(read_text(element, kDocument)); });
     return strings;
   });
 }

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <type_traits>
 
-#include "machine/quoted.hpp"
 #include "machine/refusals.hpp"
 #include "resonate/requests.hpp"
 
@@ -28,11 +27,6 @@ namespace detail {
 template <class T>
 bool refuses(const T& given, std::string_view part, Refusal& why);
 
-// `name` of `part`: "burst of rate".
-inline std::string name_in(std::string_view name, std::string_view part) {
-  return part.empty() ? std::string(name) : std::string(name) + " of " + std::string(part);
-}
-
 inline bool is_outside(std::int64_t value, const MemberRules& rules) noexcept { return value < rules.least || value > rules.most; }
 // Also true of a value that is not a number.
 inline bool is_outside(double value, const MemberRules& rules) noexcept {
@@ -40,14 +34,19 @@ inline bool is_outside(double value, const MemberRules& rules) noexcept {
 }
 inline bool is_bad_text(std::string_view text) noexcept { return text.empty() || text.find('\0') != std::string_view::npos; }
 
-std::string why_outside(const std::string& name, std::int64_t value, const MemberRules& rules);
-std::string why_outside(const std::string& name, double value, const MemberRules& rules);
+// Each says in `why` that a value of the member refuses the struct, which is `part` of another or stands for itself. They are no
+// templates: a limit is broken seldom, and there are hundreds.
+void refuse_bad_text(const MemberRules& rules, std::string_view part, const std::string& value, Refusal& why);
+void refuse_unknown(const MemberRules& rules, std::string_view part, const std::string& value, Refusal& why);
+void refuse_number(const MemberRules& rules, std::string_view part, std::int64_t value, Refusal& why);
+void refuse_number(const MemberRules& rules, std::string_view part, double value, Refusal& why);
+void refuse_size(const MemberRules& rules, std::int64_t size, Refusal& why);
+void refuse_bad_element(const MemberRules& rules, const std::string& element, Refusal& why);
 
 template <class T, std::size_t I, class M>
 bool refuses_member(const M& value, std::string_view part, Refusal& why) {
   constexpr const auto& rules = kField<T, I>;
   constexpr bool bounded = rules.least != std::numeric_limits<std::int64_t>::min();
-  const auto name = [&] { return name_in(name_of(rules.field), part); };
   if constexpr (rules.apart && !bounded) {
     return false;
   } else if constexpr (kIsA<Setting, M>) {
@@ -56,27 +55,26 @@ bool refuses_member(const M& value, std::string_view part, Refusal& why) {
     return value && refuses_member<T, I>(*value, part, why);
   } else if constexpr (std::is_same_v<M, std::string>) {
     if constexpr (rules.checked_text) {
-      if (is_bad_text(value)) why = refuse_text(name(), value);
+      if (is_bad_text(value)) refuse_bad_text(rules, part, value, why);
     }
     if constexpr (!rules.words.empty()) {  // not `known`: under UBSan, GCC does not compare a function with null while it compiles
-      if (!why && !rules.known(value)) why = name() + " must be " + std::string(rules.words) + ", got " + quoted(value);
+      if (!why && !rules.known(value)) refuse_unknown(rules, part, value, why);
     }
   } else if constexpr (std::is_same_v<M, std::int64_t>) {
     if constexpr (bounded) {
-      if (is_outside(value, rules) && !(rules.keeps && value == kKept)) why = why_outside(name(), value, rules);
+      if (is_outside(value, rules) && !(rules.keeps && value == kKept)) refuse_number(rules, part, value, why);
     }
   } else if constexpr (std::is_same_v<M, double>) {
-    if (is_outside(value, rules)) why = why_outside(name(), value, rules);
+    if (is_outside(value, rules)) refuse_number(rules, part, value, why);
   } else if constexpr (kIsA<std::vector, M>) {
     if constexpr (bounded) {
-      if (const auto size = static_cast<std::int64_t>(value.size()); is_outside(size, rules))
-        why = why_outside("the number of " + std::string(name_of(rules.field)), size, rules);
+      if (const auto size = static_cast<std::int64_t>(value.size()); is_outside(size, rules)) refuse_size(rules, size, why);
     }
     if constexpr (!rules.apart) {
       for (const auto& element : value) {
         if (why) break;
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(element)>, std::string>) {
-          if (is_bad_text(element)) why = refuse_text(rules.element, element);
+          if (is_bad_text(element)) refuse_bad_element(rules, element, why);
         } else if constexpr (Described<std::remove_cvref_t<decltype(element)>>) {
           refuses(element, {}, why);
         }

@@ -38,15 +38,44 @@ Refusal refuse_filter(const JobFilter& which, const JobStates* states) {
 }  // namespace
 
 namespace detail {
+namespace {
 
-std::string why_outside(const std::string& name, std::int64_t value, const MemberRules& rules) {
-  if (rules.most == std::numeric_limits<std::int64_t>::max()) return *refuse_below(name, value, rules.least);
-  return *refuse_outside(name, value, rules.least, rules.most);
+// "burst of rate".
+std::string name_in(const MemberRules& rules, std::string_view part) {
+  const std::string name(name_of(rules.field));
+  return part.empty() ? name : name + " of " + std::string(part);
 }
 
-std::string why_outside(const std::string& name, double value, const MemberRules& rules) {
-  return name + " must be within " + std::to_string(rules.least) + ".." + std::to_string(rules.most) + ", got " +
-         std::to_string(value);
+Refusal refuse_outside(const std::string& name, std::int64_t value, const MemberRules& rules) {
+  if (rules.most == std::numeric_limits<std::int64_t>::max()) return refuse_below(name, value, rules.least);
+  return resonate::refuse_outside(name, value, rules.least, rules.most);
+}
+
+}  // namespace
+
+void refuse_bad_text(const MemberRules& rules, std::string_view part, const std::string& value, Refusal& why) {
+  why = refuse_text(name_in(rules, part), value);
+}
+
+void refuse_unknown(const MemberRules& rules, std::string_view part, const std::string& value, Refusal& why) {
+  why = name_in(rules, part) + " must be " + std::string(rules.words) + ", got " + quoted(value);
+}
+
+void refuse_number(const MemberRules& rules, std::string_view part, std::int64_t value, Refusal& why) {
+  why = refuse_outside(name_in(rules, part), value, rules);
+}
+
+void refuse_number(const MemberRules& rules, std::string_view part, double value, Refusal& why) {
+  why = name_in(rules, part) + " must be within " + std::to_string(rules.least) + ".." + std::to_string(rules.most) + ", got " +
+        std::to_string(value);
+}
+
+void refuse_size(const MemberRules& rules, std::int64_t size, Refusal& why) {
+  why = refuse_outside("the number of " + std::string(name_of(rules.field)), size, rules);
+}
+
+void refuse_bad_element(const MemberRules& rules, const std::string& element, Refusal& why) {
+  why = refuse_text(rules.element, element);
 }
 
 }  // namespace detail

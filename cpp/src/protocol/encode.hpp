@@ -190,7 +190,7 @@ template <DocumentSink Sink>
 void encode_debug_reply(Sink& sink, const ReplyHead& head, const StateView* snapshot) {
   detail::begin_envelope(sink, name_of(head.kind, head.dialect), head.corr_id, status::kOk, dialect(head.dialect).version);
   if (snapshot) {
-    encode_snapshot(sink, *snapshot, SnapshotFormat::debug);
+    encode_debug_snapshot(sink, *snapshot);
   } else if (head.kind == Kind::debug_tick) {
     sink.begin_array();
     sink.end_array();

@@ -5,7 +5,7 @@
 // only:
 //   Decoded in  = decode_envelope(node);     (decode.hpp)
 //   Answer out  = handler.run(std::move(in), now);
-//   encode_answer(sink, out);                (below)
+//   encode_answer(sink, out);                (encode_answer.hpp)
 // It is as thread-safe as the engine. It throws Error for faults (storage, closed), never for a malformed or refused envelope.
 #pragma once
 
@@ -17,14 +17,13 @@
 #include <variant>
 #include <vector>
 
-#include "codec/node.hpp"
 #include "codec/state_view.hpp"
-#include "protocol/decode.hpp"
-#include "protocol/encode.hpp"
 #include "protocol/envelope.hpp"
 #include "resonate/engine.hpp"
 
 namespace resonate {
+
+class JsonNode;
 
 struct Answered {
   ReplyHead head;
@@ -56,15 +55,12 @@ class EnvelopeHandler {
 
   // Decodes a text. If it is not JSON, the result is a Refusal.
   static Decoded decode_json(std::string_view text);
+  static Decoded decode_json(const JsonNode& node);
   static std::string encode_json(const Answer& answer);
 
   // Runs the envelope in a text; always returns an answer.
   std::string apply_json(std::string_view text, std::optional<Instant> now = {});
   std::vector<std::string> apply_json(std::span<const std::string_view> texts, std::optional<Instant> now, Atomicity atomicity);
-
-  // The same for any document that needs no lock.
-  template <DocumentNode Node, DocumentSink Sink>
-  void apply(const Node& document, Sink& sink, std::optional<Instant> now = {});
 
  private:
   Answer run_debug(const Envelope& envelope, std::optional<Instant> now);
@@ -73,18 +69,5 @@ class EnvelopeHandler {
 
   std::shared_ptr<Engine> engine_;
 };
-
-template <DocumentSink Sink>
-void encode_answer(Sink& sink, const Answer& answer) {
-  if (const auto* answered = std::get_if<Answered>(&answer)) return encode_reply(sink, answered->head, answered->reply);
-  if (const auto* refusal = std::get_if<Refusal>(&answer)) return encode_refusal(sink, *refusal);
-  const auto& debug = std::get<DebugAnswered>(answer);
-  encode_debug_reply(sink, debug.head, debug.snapshot ? &*debug.snapshot : nullptr);
-}
-
-template <DocumentNode Node, DocumentSink Sink>
-void EnvelopeHandler::apply(const Node& document, Sink& sink, std::optional<Instant> now) {
-  encode_answer(sink, run(decode_envelope(document), now));
-}
 
 }  // namespace resonate

@@ -1,14 +1,21 @@
 // The parts of EnvelopeHandler that read and write JSON texts.
 #include "codec/json_document.hpp"
 #include "codec/json_sink.hpp"
+#include "protocol/decode.hpp"
+#include "protocol/encode_answer.hpp"
+#include "protocol/encode_json.hpp"
 #include "protocol/envelope_handler.hpp"
 
 namespace resonate {
 
+template void encode_reply(JsonSink& sink, const ReplyHead& head, const Reply& reply);
+
+Decoded EnvelopeHandler::decode_json(const JsonNode& node) { return decode_envelope(node); }
+
 Decoded EnvelopeHandler::decode_json(std::string_view text) {
   const JsonDocument document(text);
   if (!document.problem().empty()) return Refusal{.message = document.problem()};
-  return document.visit([](const auto& node) { return decode_envelope(node); });
+  return decode_json(document.node());
 }
 
 std::string EnvelopeHandler::encode_json(const Answer& answer) {

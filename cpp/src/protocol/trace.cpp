@@ -4,8 +4,8 @@
 #include "codec/fired_encode.hpp"
 #include "codec/json_sink.hpp"
 #include "codec/members_write.hpp"
-#include "codec/snapshot_encode.hpp"
-#include "protocol/encode.hpp"
+#include "codec/snapshot.hpp"
+#include "protocol/encode_json.hpp"
 
 namespace resonate {
 namespace {
@@ -40,7 +40,7 @@ void write_open(JsonSink& sink, const Options& options, Storage& storage) {
   sink.key(Field::res);
   sink.begin_object();
   sink.key(Field::snapshot);
-  encode_full_snapshot(sink, storage, storage.counters(), {options.retry_timeout, storage.counters().now});
+  write_snapshot(sink, storage, options);
   sink.end_object();
   sink.end_object();
 }

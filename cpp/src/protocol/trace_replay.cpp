@@ -10,11 +10,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "codec/json_node.hpp"
 #include "codec/messages.hpp"
-#include "codec/nlohmann_node.hpp"
 #include "codec/reader.hpp"
 #include "codec/snapshot_decode.hpp"
-#include "protocol/decode.hpp"
+#include "protocol/envelope_handler.hpp"
 #include "protocol/trace.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/errors.hpp"
@@ -22,7 +22,7 @@
 namespace resonate {
 namespace {
 
-using Node = NlohmannNode;
+using Node = JsonNode;
 const Path kRequestPath(Field::req);
 
 [[noreturn]] void refuse(std::size_t number, const std::string& rule) {
@@ -199,7 +199,7 @@ class Replayer {
     start_trace(*engine_, [this](std::string_view line) { produced_.emplace_back(line); });
   }
   void apply(const Line& line) {
-    Decoded decoded = decode_envelope(*line.request);
+    Decoded decoded = EnvelopeHandler::decode_json(*line.request);
     if (const auto* refusal = std::get_if<Refusal>(&decoded)) throw Malformed{"req: " + refusal->message};
     auto& envelope = std::get<Envelope>(decoded);
     if (is_debug(envelope.head.kind)) throw Malformed{"req must not be a debug operation"};

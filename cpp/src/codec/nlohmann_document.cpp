@@ -1,4 +1,4 @@
-#include "codec/nlohmann_node.hpp"
+#include "codec/nlohmann_document.hpp"
 
 #include <limits>
 #include <nlohmann/json.hpp>

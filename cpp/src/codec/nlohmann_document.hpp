@@ -26,7 +26,7 @@ class NlohmannDocument {
   const std::string& problem() const noexcept { return problem_; }
 
  private:
-  friend class NlohmannNode;
+  friend class JsonNode;
   class Reader;
 
   struct Slice {
@@ -48,38 +48,6 @@ class NlohmannDocument {
   std::vector<Entry> entries_;
   std::string strings_;
   std::string problem_;
-};
-
-class NlohmannNode {
- public:
-  // The document's value. The document must have no problem.
-  explicit NlohmannNode(const NlohmannDocument& document) noexcept : document_(&document) {}
-
-  NodeType type() const noexcept { return entry().type; }
-  bool boolean() const noexcept { return entry().number != 0; }
-  std::int64_t integer() const noexcept { return entry().number; }
-  double real() const noexcept { return entry().real; }
-  std::string_view text() const noexcept { return document_->view(entry().text); }
-  template <class Body>
-  void each_member(Body body) const {
-    each([&](const NlohmannNode& member) { body(document_->view(member.entry().key), member); });
-  }
-  template <class Body>
-  void each_element(Body body) const {
-    each(body);
-  }
-
- private:
-  NlohmannNode(const NlohmannDocument& document, std::size_t at) noexcept : document_(&document), at_(at) {}
-  const NlohmannDocument::Entry& entry() const noexcept { return document_->entries_[at_]; }
-  template <class Body>
-  void each(Body body) const {
-    for (std::size_t child = at_ + 1; child < entry().end; child = document_->entries_[child].end)
-      body(NlohmannNode(*document_, child));
-  }
-
-  const NlohmannDocument* document_;
-  std::size_t at_ = 0;
 };
 
 }  // namespace resonate

@@ -1,0 +1,35 @@
+#include "codec/encode_request.hpp"
+
+#include <type_traits>
+#include <variant>
+
+#include "codec/described_write.hpp"
+#include "codec/json_sink.hpp"
+#include "codec/kinds.hpp"
+#include "codec/members_write.hpp"
+
+namespace resonate {
+
+void encode_request(JsonSink& sink, std::string_view corr_id, const Request& request) {
+  sink.begin_object();
+  write_text(sink, Field::kind, name_of(kind_of(request.operation), request.dialect));
+  sink.key(Field::head);
+  sink.begin_object();
+  write_text(sink, Field::corr_id, corr_id);
+  write_text(sink, Field::version, dialect(request.dialect).version);
+  sink.end_object();
+  sink.key(Field::data);
+  const detail::DescribedWriter<JsonSink> writer(sink, request.dialect);
+  std::visit(
+      [&]<class One>(const One& operation) {
+        if constexpr (std::is_same_v<One, JobEnqueue>) {
+          writer.write(operation.order.front());
+        } else {
+          writer.write(operation);
+        }
+      },
+      request.operation);
+  sink.end_object();
+}
+
+}  // namespace resonate
