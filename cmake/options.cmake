@@ -44,6 +44,15 @@ if(RESONATE_PRECOMPILED_HEADERS AND CCACHE_PROGRAM AND CMAKE_CXX_COMPILER_ID STR
   add_compile_options(-fpch-preprocess)  # what ccache needs to see through a precompiled header
 endif()
 
+# Each unit that is compiled repeats the headers, and a binding also some 300 functions of pybind11: several sources are one unit.
+option(RESONATE_UNITY "Compile the sources of a group as one unit" ON)
+# resonate_group(<target> <name> <source>...): adds sources of one noun. Names in their anonymous namespaces must differ.
+function(resonate_group target name)
+  target_sources(${target} PRIVATE ${ARGN})
+  set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${name})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${RESONATE_UNITY} UNITY_BUILD_MODE GROUP UNITY_BUILD_RELOCATABLE ON)
+endfunction()
+
 find_package(Threads REQUIRED)
 
 add_library(resonate_options INTERFACE)

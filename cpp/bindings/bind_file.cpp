@@ -17,7 +17,7 @@ namespace {
 
 using TargetArgument = Shown<"str | os.PathLike[str]">;
 
-std::string path_of(py::handle given) {
+std::string path_of_file(py::handle given) {
   std::string path(text(call(member_of_module("os", "fsdecode"), given), "path"));
   refuse_other_addresses(path, "path");
   return path;
@@ -40,7 +40,7 @@ void store_instant(Engine& engine) {
 }
 
 void backup(const StoreHandle& store, const TargetArgument& given) {
-  const std::string path = path_of(given);
+  const std::string path = path_of_file(given);
   open(store).without_gil([&path](Engine& engine) {
     if (const std::string source = engine.location(); !source.empty() && !is_postgres_url(source)) {
       store_instant(engine);
@@ -122,7 +122,7 @@ void bind_check_file(py::module_& module) {
   module.def(
       "check_file",
       [](const TargetArgument& given) {
-        const std::string path = path_of(given);
+        const std::string path = path_of_file(given);
         py::typing::List<py::str> problems;
         for (const std::string& problem : [&path] {
                const OutsidePython outside;

@@ -30,13 +30,13 @@ JsonDict queue_of(const Queues& self, Operation operation, Kind kind) {
   return JsonDict(data_of(self.store->run(std::move(operation)), kind, "queue"));
 }
 
-JsonDict get(const Queues& self, const Str& name) {
+JsonDict get_queue(const Queues& self, const Str& name) {
   return queue_of(self, QueueGet{std::string(text(name, "name"))}, Kind::queue_get);
 }
-JsonDict pause(const Queues& self, const Str& name) {
+JsonDict pause_queue(const Queues& self, const Str& name) {
   return queue_of(self, QueuePause{std::string(text(name, "name"))}, Kind::queue_pause);
 }
-JsonDict resume(const Queues& self, const Str& name) {
+JsonDict resume_queue(const Queues& self, const Str& name) {
   return queue_of(self, QueueResume{std::string(text(name, "name"))}, Kind::queue_resume);
 }
 
@@ -102,7 +102,7 @@ Example:
     >>> store.queues.set("mail", lifecycle="asynq", weight=6)["weight"]
     6
 )doc")
-      .def("get", &get, py::arg("name"), R"doc(
+      .def("get", &get_queue, py::arg("name"), R"doc(
 Return the queue, as on the wire.
 
 Raises:
@@ -114,7 +114,7 @@ Example:
     >>> store.queues.get("mail")
     {'name': 'mail', 'paused': False, 'weight': 1, 'active': 0}
 )doc")
-      .def("pause", &pause, py::arg("name"), R"doc(
+      .def("pause", &pause_queue, py::arg("name"), R"doc(
 Stop claims from a queue; claimed and running jobs continue. It has no effect on a paused queue.
 
 Raises:
@@ -126,7 +126,7 @@ Example:
     >>> store.queues.pause("mail")["paused"]
     True
 )doc")
-      .def("resume", &resume, py::arg("name"), R"doc(
+      .def("resume", &resume_queue, py::arg("name"), R"doc(
 Allow claims from a paused queue again.
 
 Raises:

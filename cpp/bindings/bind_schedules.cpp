@@ -25,16 +25,18 @@ ScheduleRecord create(const Schedules& self, const Str& id, const Str& cron, con
   return {std::move(reply.schedule)};
 }
 
-ScheduleRecord get(const Schedules& self, const Str& id) { return {self.store->run(ScheduleGet{id_of(id)}).schedule}; }
+ScheduleRecord get_schedule(const Schedules& self, const Str& id) { return {self.store->run(ScheduleGet{id_of(id)}).schedule}; }
 
-void remove(const Schedules& self, const Str& id) { self.store->run(ScheduleDelete{id_of(id)}); }
+void remove_schedule(const Schedules& self, const Str& id) { self.store->run(ScheduleDelete{id_of(id)}); }
 
-ScheduleRecord pause(const Schedules& self, const Str& id) { return {self.store->run(SchedulePause{id_of(id)}).schedule}; }
+ScheduleRecord pause_schedule(const Schedules& self, const Str& id) { return {self.store->run(SchedulePause{id_of(id)}).schedule}; }
 
-ScheduleRecord resume(const Schedules& self, const Str& id) { return {self.store->run(ScheduleResume{id_of(id)}).schedule}; }
+ScheduleRecord resume_schedule(const Schedules& self, const Str& id) {
+  return {self.store->run(ScheduleResume{id_of(id)}).schedule};
+}
 
-SchedulePage search(const Schedules& self, const OptionalStr& id, const StringMapping& tags, const Int& limit,
-                    const OptionalStr& cursor) {
+SchedulePage search_schedules(const Schedules& self, const OptionalStr& id, const StringMapping& tags, const Int& limit,
+                              const OptionalStr& cursor) {
   Reply reply = self.store->run(ScheduleSearch{search_query(id, tags, limit, cursor)});
   return {{std::move(reply.cursor)}, std::move(reply.schedules)};
 }
@@ -82,7 +84,7 @@ Example:
     >>> store.schedules.create("weekly", "CRON_TZ=Europe/Berlin 30 9 * * MON", promise_timeout=1000).next_run_at
     376200000
 )doc")
-      .def("get", &get, py::arg("id"), R"doc(
+      .def("get", &get_schedule, py::arg("id"), R"doc(
 Return the schedule. A read: it stores nothing and runs no step.
 
 Args:
@@ -97,7 +99,7 @@ Example:
     >>> store.schedules.get("hourly").cron
     '@hourly'
 )doc")
-      .def("delete", &remove, py::arg("id"), R"doc(
+      .def("delete", &remove_schedule, py::arg("id"), R"doc(
 Delete a schedule. The promises that it created stay.
 
 Args:
@@ -113,7 +115,7 @@ Example:
     >>> len(store.schedules.search())
     0
 )doc")
-      .def("pause", &pause, py::arg("id"), R"doc(
+      .def("pause", &pause_schedule, py::arg("id"), R"doc(
 Pause a schedule: it does not fire until it is resumed (PROTOCOL 3.20). It has no effect on a paused schedule.
 
 Args:
@@ -134,7 +136,7 @@ Example:
     >>> clock.advance(86_400_000)
     []
 )doc")
-      .def("resume", &resume, py::arg("id"), R"doc(
+      .def("resume", &resume_schedule, py::arg("id"), R"doc(
 Resume a paused schedule from now on (PROTOCOL 3.20): occurrences in the pause are not made up for, whatever `catchup` is.
 
 It has no effect on a schedule that is not paused.
@@ -158,8 +160,8 @@ Example:
     >>> store.schedules.resume("hourly").next_run_at
     7200000
 )doc")
-      .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("tags") = py::none(), py::arg("limit") = 10,
-           py::arg("cursor") = py::none(), R"doc(
+      .def("search", &search_schedules, py::arg("id") = py::none(), py::kw_only(), py::arg("tags") = py::none(),
+           py::arg("limit") = 10, py::arg("cursor") = py::none(), R"doc(
 Return a page of the matching schedules, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
 
 Args:

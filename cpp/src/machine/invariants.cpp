@@ -27,18 +27,16 @@ class Report {
   const std::string& id_;
 };
 
-std::string at(Instant instant) { return instant == kUnset ? "none" : std::to_string(instant); }
-
 void check_promise(const Row& row, Instant now, RulesId rules_id, Report& report) {
   const PromiseSpec& promise_spec = *row.promise_spec;
   const bool pending = row.state == PromiseState::pending;
-  const std::string life = "createdAt " + at(promise_spec.created_at) + ", settledAt " + at(row.settled_at) + ", timeoutAt " +
-                           at(promise_spec.timeout_at) + ", state " + std::string(name_of(row.state));
+  const std::string life = "createdAt " + instant_text(promise_spec.created_at) + ", settledAt " + instant_text(row.settled_at) +
+                           ", timeoutAt " + instant_text(promise_spec.timeout_at) + ", state " + std::string(name_of(row.state));
   report.require(pending ? promise_spec.created_at < promise_spec.timeout_at : promise_spec.created_at <= promise_spec.timeout_at,
                  "promise_created_after_timeout", life);
   report.require(pending == (row.settled_at == kUnset), "promise_settled_at_mismatch", life);
   report.require(promise_spec.created_at <= now && (row.settled_at == kUnset || row.settled_at <= now), "promise_in_future",
-                 life + ", now " + at(now));
+                 life + ", now " + instant_text(now));
   report.require(!pending || !row.value, "pending_promise_has_value", life);
   if (!pending && row.settled_at != kUnset) {
     report.require(promise_spec.created_at <= row.settled_at && row.settled_at <= promise_spec.timeout_at,
@@ -63,7 +61,7 @@ void check_task(const Row& row, Report& report) {
   const bool timers = row.retry_at != kUnset || row.expires_at != kUnset;
   const std::string detail = "task " + std::string(name_of(row.task)) + ", n " + std::to_string(row.acquisitions) + ", pid " +
                              (row.pid ? quoted(row.pid->text) : "none") + ", ttl " + std::to_string(row.ttl) + ", expiresAt " +
-                             at(row.expires_at) + ", retryAt " + at(row.retry_at);
+                             instant_text(row.expires_at) + ", retryAt " + instant_text(row.retry_at);
   report.require(!pending || row.retry_at != kUnset, "pending_task_no_ttimeout", detail);
   report.require(!acquired || row.expires_at != kUnset, "acquired_task_no_lease", detail);
   report.require(row.task != TaskState::suspended || !timers, "suspended_task_has_ttimeout", detail);
@@ -186,8 +184,8 @@ void check_schedule(const Schedule& schedule, std::vector<Violation>& found) {
   Report report(found, schedule.id);
   const Instant last = schedule.last_run_at.value_or(schedule.created_at);
   report.require(schedule.created_at <= last && last < schedule.next_run_at, "schedule_order",
-                 "createdAt " + at(schedule.created_at) + ", lastRunAt " + (schedule.last_run_at ? at(last) : "none") +
-                     ", nextRunAt " + at(schedule.next_run_at));
+                 "createdAt " + instant_text(schedule.created_at) + ", lastRunAt " +
+                     (schedule.last_run_at ? instant_text(last) : "none") + ", nextRunAt " + instant_text(schedule.next_run_at));
 }
 
 std::vector<Violation> check_state(Storage& storage, RulesId rules) {

@@ -9,14 +9,13 @@ namespace resonate {
 
 namespace {
 
-std::string at(Instant instant) { return instant == kUnset ? "none" : std::to_string(instant); }
-
 std::string described(const Row& row) {
   const Job& job = *row.job;
   return "job " + std::string(name_of(job.state)) + ", promise " + std::string(name_of(row.state)) + ", task " +
          std::string(name_of(row.task)) + ", version " + std::to_string(row.acquisitions) + ", attempts " +
-         std::to_string(job.attempt_count) + ", sentAt " + at(job.spec->sent_at) + ", enqueuedAt " + at(job.enqueued_at) +
-         ", claimedAt " + at(job.claimed_at) + ", startedAt " + at(job.started_at) + ", settledAt " + at(row.settled_at);
+         std::to_string(job.attempt_count) + ", sentAt " + instant_text(job.spec->sent_at) + ", enqueuedAt " +
+         instant_text(job.enqueued_at) + ", claimedAt " + instant_text(job.claimed_at) + ", startedAt " +
+         instant_text(job.started_at) + ", settledAt " + instant_text(row.settled_at);
 }
 
 // Compares the three states with the table of JOBS 1.
@@ -138,7 +137,8 @@ void check_job_step(const Row& before, const Row& after, Instant now, std::vecto
   require(!was.batch || was.gathering || (is.batch && is.batch->text == was.batch->text), "job_batch_changed", edge);
   const bool renewed = is_held(is.state) && before.expires_at != after.expires_at;
   require(!renewed || after.expires_at == saturating_add(now, after.ttl), "job_lease_mismatch",
-          edge + ", now " + std::to_string(now) + ", ttl " + std::to_string(after.ttl) + ", expiresAt " + at(after.expires_at));
+          edge + ", now " + std::to_string(now) + ", ttl " + std::to_string(after.ttl) + ", expiresAt " +
+              instant_text(after.expires_at));
   require(is.retry_count == saturating_add(was.retry_count, was.state == JobState::running && is.state == JobState::retry ? 1 : 0),
           "job_retry_count_moved", edge);
 }

@@ -14,6 +14,9 @@
 
 namespace resonate {
 
+// An instant in the text of a violation.
+inline std::string instant_text(Instant instant) { return instant == kUnset ? "none" : std::to_string(instant); }
+
 // Checks one stored row with a job.
 void check_job(const Row& row, std::vector<Violation>& found);
 // Compares a row before and after a request or an internal step at `now`; at least one of them has a job.

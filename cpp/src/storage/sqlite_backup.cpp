@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const std::string& target, const std::string& why) {
+[[noreturn]] void refuse_backup(const std::string& target, const std::string& why) {
   throw Error(ErrorCode::storage, "backup \"" + target + "\": " + why);
 }
 
@@ -29,10 +29,12 @@ void sync(const std::string& path, const std::string& target) {
   const bool synced = file >= 0 && ::fsync(file) == 0;
   const int problem = errno;
   if (file >= 0) (void)::close(file);
-  if (!synced) refuse(target, std::string("cannot be synced to the disk: ") + std::strerror(problem));
+  if (!synced) refuse_backup(target, std::string("cannot be synced to the disk: ") + std::strerror(problem));
 }
 
-[[noreturn]] void refuse_existing(const std::string& target) { refuse(target, "the target must not exist: choose another path"); }
+[[noreturn]] void refuse_existing(const std::string& target) {
+  refuse_backup(target, "the target must not exist: choose another path");
+}
 
 // Creates an empty file beside the target under a name that no other thread or process uses.
 std::string make_partial(const std::string& target) {
@@ -43,7 +45,7 @@ std::string make_partial(const std::string& target) {
       (void)::close(file);
       return partial;
     }
-    if (errno != EEXIST) refuse(target, std::string("cannot create a file in its folder: ") + std::strerror(errno));
+    if (errno != EEXIST) refuse_backup(target, std::string("cannot create a file in its folder: ") + std::strerror(errno));
   }
 }
 
@@ -60,7 +62,7 @@ void write_then_link(const std::string& target, const std::function<void(const s
   } catch (const fs::filesystem_error& error) {
     for (const char* beside : {"", "-wal", "-shm", "-journal"}) fs::remove(partial + beside, problem);
     if (error.code() == std::errc::file_exists) refuse_existing(target);
-    refuse(target, error.code().message());
+    refuse_backup(target, error.code().message());
   } catch (...) {
     for (const char* beside : {"", "-wal", "-shm", "-journal"}) fs::remove(partial + beside, problem);
     throw;
@@ -78,9 +80,9 @@ void backup_sqlite_file(const std::string& source, const std::string& given) {
       SQLite::Database to(partial, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
       SQLite::Backup backup(to, from->database());
       // Copies all pages in one step, within one read transaction; otherwise a concurrent commit would restart the copy.
-      if (const int said = backup.executeStep(-1); said != SQLITE_DONE) refuse(target, sqlite3_errstr(said));
+      if (const int said = backup.executeStep(-1); said != SQLITE_DONE) refuse_backup(target, sqlite3_errstr(said));
     } catch (const SQLite::Exception& error) {
-      refuse(target, error.getErrorStr());
+      refuse_backup(target, error.getErrorStr());
     }
   });
 }
