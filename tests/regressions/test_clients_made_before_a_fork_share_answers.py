@@ -76,19 +76,25 @@ def loops():
     asyncio.run(some(client.aio, "warm"))
     in_children(lambda k: asyncio.run(some(client.aio, k)))
 
-def one_loop():
-    client, loop = rc.connect(place, retry_for=0), asyncio.new_event_loop()
-    loop.run_until_complete(some(client.aio, "warm"))
+def in_one_loop(aio):
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(some(aio, "warm"))
     for k in range(CHILDREN):  # one after the other: the processes share what the loop waits for
         child = os.fork()
         if not child:
             try:
-                loop.run_until_complete(some(client.aio, k))
+                loop.run_until_complete(some(aio, k))
             except BaseException as error:
                 print(f"process {k}: {error!r}", flush=True)
                 os._exit(1)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+def one_loop():
+    in_one_loop(rc.connect(place, retry_for=0).aio)
+
+def store_in_one_loop():
+    in_one_loop(rc.Store(place).aio)
 
 def inside_a_loop():
     client = rc.connect(place, retry_for=0)
@@ -165,8 +171,9 @@ def test_each_process_of_a_server_gets_its_own_answers(kind: str) -> None:
         run(server.url, kind)
 
 
-def test_each_process_of_a_file_gets_its_own_answers(tmp_path: Path) -> None:
-    run(str(tmp_path / "a.db"), "store")
+@pytest.mark.parametrize("kind", ["store", "store_in_one_loop"])
+def test_each_process_of_a_file_gets_its_own_answers(tmp_path: Path, kind: str) -> None:
+    run(str(tmp_path / "a.db"), kind)
 
 
 def test_a_worker_has_a_name_in_each_process() -> None:
