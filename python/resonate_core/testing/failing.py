@@ -144,7 +144,7 @@ def folder_of(config: pytest.Config) -> Path:
     if given:
         folder = config.rootpath / given
     elif (factory := getattr(config, "_tmp_path_factory", None)) is not None:
-        folder = factory.getbasetemp() / "resonate"
+        folder = Path(factory.getbasetemp()) / "resonate"
     else:  # -p no:tmpdir
         folder = config.stash.setdefault(_FOLDER, None) or Path(mkdtemp(prefix="resonate-"))
         config.stash[_FOLDER] = folder
