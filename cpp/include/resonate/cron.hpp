@@ -7,8 +7,8 @@
 // else when it matches one of them. Also @hourly @daily @midnight @weekly @monthly @yearly @annually.
 //
 // Instants are UTC unless the text starts with `CRON_TZ=Area/City `. If its second, minute or hour field begins with `*`, the text
-// is an interval: it fires whenever the local clock shows a match, so it continues in a repeated hour. Any other text fires once for
-// each local time: the first time if it occurs twice, and at the change if the clock skips it by less than three hours.
+// is an interval: it fires whenever the local clock shows a match, so it continues in a repeated hour. Any other text fires once
+// for each local time: the first time if it occurs twice, and at the change if the clock skips it by less than three hours.
 #pragma once
 
 #include <cstdint>
