@@ -345,7 +345,7 @@ def command(*arguments):
 def test_the_check_command_tells_sound_from_broken(path, tmp_path):
     with open_store(path) as store:
         store.promises.create("a", FAR)
-    assert command("check", str(path)) == (0, f"{path}: sound; 1 promises, 0 schedules, 0 messages\n", "")
+    assert command("check", str(path)) == (0, f"{path}: sound; 1 promise, 0 schedules, 0 messages\n", "")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("UPDATE resonate_promises SET settled_at = 5")
     code, out, _ = command("check", str(path))

@@ -257,4 +257,4 @@ def test_a_schema_without_tables(run: Run, tmp_path: Path) -> None:
     assert run("copy", unmade, tmp_path / "b.db").code == 3
     assert not (tmp_path / "b.db").exists()
     assert run("copy", tmp_path / "a.db", unmade).code == 0
-    assert run("check", unmade).out == f"{shown(unmade)}: sound; 1 promises, 0 schedules, 0 messages\n"
+    assert run("check", unmade).out == f"{shown(unmade)}: sound; 1 promise, 0 schedules, 0 messages\n"

@@ -66,7 +66,7 @@ def test_check(postgres_url: str, run: Run, words: list[str]) -> None:
     with rc.Store(postgres_url) as store:
         store.promises.create("open", FAR)
     ran = run(*words, postgres_url)
-    assert (ran.code, ran.out) == (0, f"{shown(postgres_url)}: sound; 1 promises, 0 schedules, 0 messages\n")
+    assert (ran.code, ran.out) == (0, f"{shown(postgres_url)}: sound; 1 promise, 0 schedules, 0 messages\n")
     assert run(*words, postgres_url, "--json").json == {"url": shown(postgres_url), "sound": True, "problems": []}
     execute(postgres_url, "UPDATE promises SET settled_at = 5 WHERE id = 'open'")
     ran = run(*words, postgres_url, "--json")
