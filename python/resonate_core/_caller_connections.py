@@ -44,7 +44,7 @@ def write_on(connection: Any, statement: StatementOf, request: str) -> Number:
         return way(connection, statement, request)
     make = getattr(connection, "cursor", None)
     if callable(make) and not inspect.iscoroutinefunction(make):  # a wrapper that passes calls on, say
-        cursor = make()
+        cursor: Any = make()
         way = _way_of(_unwrapped(cursor))
         if way is not None:
             with closing(cursor):

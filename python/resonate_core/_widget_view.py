@@ -31,6 +31,7 @@ class Picture(Protocol):
 
     def still(self) -> dict[str, str]:
         """Return it as a MIME bundle."""
+        ...
 
     def _repr_html_(self) -> str: ...
 

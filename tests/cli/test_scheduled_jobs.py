@@ -93,7 +93,7 @@ def test_what_is_not_said_is_left_to_the_queue(run: Run, opened_store: tuple[rc.
         ("--job-type t --job-retry-policy sometimes", 2),
         ("--job-type t --job-priority 101", 6),
         ("--job-type t --job-unique-for 1m", 6),
-        ("--job-type t --job-lifecycle celery", 6),
+        ("--job-type t --job-lifecycle celery", 2),
     ],
 )
 def test_refusals(run: Run, opened_store: tuple[rc.Store, list[str]], options: str, code: int) -> None:

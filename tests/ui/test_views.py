@@ -30,7 +30,7 @@ def test_every_view_is_answered_and_nothing_in_it_is_markup(filled: Any, view: s
         assert "<" not in answer.text
         made = answer.json()
         if "items" in made:
-            assert set(made) == {"items", "next", "scan"}
+            assert set(made) == {"items", "next", "scan"} | ({"archived"} if view == "stuck" else set())
             assert made["items"] or view in ("audit", "travel")
     assert filled.digest() == before, "a view changed the store"
 
