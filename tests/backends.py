@@ -21,6 +21,7 @@ import pytest
 import pgbouncer
 import postgres_schemas
 import postgres_server
+import tiers
 from temporary_files import place_of_files
 
 SUBJECT = os.environ.get("RESONATE_TEST_SUBJECT", "store")
@@ -92,6 +93,8 @@ def no_postgres() -> str | None:
     """Why stores in PostgreSQL cannot be tested here, or None. Opens no store: see tests/mutants/forking.py."""
     import resonate_core
 
+    if not tiers.runs(tiers.ALL):
+        return f"the tier {tiers.wanted()} has no PostgreSQL; scripts/test --all has"
     if not hasattr(resonate_core.Store, "url"):
         return "this build of resonate_core opens no URL of PostgreSQL"
     return postgres_server.missing()

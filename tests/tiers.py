@@ -8,8 +8,8 @@
 RESONATE_TEST_TIER names the tier of a run. Without it, as when a developer names tests, the tests of all tiers run.
 
 A module has its tier from MODULES; a test may also have one by a marker of that name (`@pytest.mark.all`, `@pytest.mark.full`). Tests on
-PostgreSQL are of the tier `all` at least: they are recognized by the storage that they ask for. The tier `fast` imports no module of
-the other tiers, so it needs only the requirements of the extra `tests`.
+PostgreSQL are of the tier `all` at least: they are recognized by the storage that they ask for, and in the tier `fast` that storage is
+missing (tests/backends.py). The tier `fast` imports no module of the other tiers, so it needs only the requirements of the extra `tests`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,10 @@ MODULES: dict[str, str] = {
     "packaging/test_types.py": CHECK,
     "packaging/test_types_of_pages.py": CHECK,
     "unit/test_docstrings.py": CHECK,
-    # A browser, pictures, notebooks, the built pages.
+    # A browser, pictures, notebooks, pages: they need every extra.
     "browser": ALL,
     "docs": ALL,
-    "docs/test_consoles.py": FAST,
-    "docs/test_examples.py": FAST,
-    "docs/test_timeline_data.py": FAST,
-    "docs/test_timeline_jobs.py": FAST,
+    "unit/test_html_of_records.py": ALL,
     # Clients of npm, programs of every published client.
     "integration/clients": ALL,
     # PostgreSQL.
@@ -62,6 +59,9 @@ MODULES: dict[str, str] = {
     "integration/storage/test_three_servers.py": ALL,
     "packaging/test_postgres_server.py": ALL,
     "regressions/test_a_pooler_tears_a_pipeline.py": ALL,
+    "regressions/test_a_schema_of_another_program.py": ALL,
+    "regressions/test_schema_names_are_not_quoted.py": ALL,
+    "regressions/test_settings_of_a_role_change_the_store.py": ALL,
     "server/test_postgres_outages.py": ALL,
     "server/test_postgres_servers.py": ALL,
     # They build the package.
@@ -106,8 +106,12 @@ def runs(tier: str) -> bool:
 
 
 def ignored(path: Path) -> bool:
-    """Whether a module is left out without an import."""
-    return path.suffix == ".py" and path.name.startswith("test_") and not runs(of_path(path))
+    """Whether a module, or a folder with all its modules, is left out without an import."""
+    if runs(of_path(path)):
+        return False
+    if path.is_dir():
+        return not any(name.startswith(f"{path.relative_to(_ROOT).as_posix()}/") and runs(tier) for name, tier in MODULES.items())
+    return path.suffix == ".py" and path.name.startswith("test_")
 
 
 def of_item(item: Any) -> str:
