@@ -309,7 +309,9 @@ def test_buffers_are_stored_as_their_bytes(worker: Worker, buffer: Any):
     assert raw.enqueue(buffer).payload.bytes() == b"\xff\0"
 
 
-@pytest.mark.parametrize("value", [{(1, 2): 3}, object(), {"a": lambda: 1}], ids=["a key of two numbers", "an object", "a function"])
+@pytest.mark.parametrize(
+    "value", [{(1, 2): 3}, object(), {"a": lambda: 1}], ids=["a key of two numbers", "an object", "a function"]
+)
 def test_what_has_no_json_is_refused(worker: Worker, value: Any):
     job = worker.task("t", max_retries=0)(lambda: value).enqueue()
     worker.run_until_idle()
