@@ -41,6 +41,7 @@ MODULES: dict[str, str] = {
     # A browser, pictures, notebooks, pages: they need every extra.
     "browser": ALL,
     "docs": ALL,
+    "regressions/test_exported_notebooks_are_blank.py": ALL,
     "unit/test_html_of_records.py": ALL,
     # Clients of npm, programs of every published client.
     "integration/clients": ALL,
@@ -64,6 +65,8 @@ MODULES: dict[str, str] = {
     "regressions/test_settings_of_a_role_change_the_store.py": ALL,
     "server/test_postgres_outages.py": ALL,
     "server/test_postgres_servers.py": ALL,
+    # Other plugins of pytest.
+    "regressions/test_other_plugins_of_pytest_break_the_fixtures.py": ALL,
     # They build the package.
     "packaging/test_cached_compiler.py": ALL,
     "packaging/test_fetched_dependencies.py": ALL,
