@@ -1,7 +1,7 @@
 """A rate let up to 2 x limit - 1 claims into one window of its length, where the page promises `limit`.
 
 A full bucket gave `limit` claims at once, and its refill almost as many within the same window: 3 of (2, 1,000 ms), 199 of (100, 1 h).
-Any window of `per` ms now holds at most `limit` claims (decision 47).
+Any window of `per` ms now holds at most `limit` claims (decision 43).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A daily job whose time the clock skips did not run that day, and an interval was silent in a repeated hour.
 
-The rule is now that of Debian's cron (PROTOCOL 8, decision 48): a time of day runs once a day, an interval follows elapsed time.
+The rule is now that of Debian's cron (PROTOCOL 8, decision 44): a time of day runs once a day, an interval follows elapsed time.
 """
 
 from __future__ import annotations
