@@ -39,7 +39,7 @@ class Unwritable(ValueError):
 
     Args:
         path: Where it is, from the object.
-        rule: What it must be.
+        rule: Which form the value must have.
         holder: The object.
     """
 

@@ -22,7 +22,7 @@ def own_decimals() -> None:
 
 
 def call_in(scope: contextvars.Context, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function in a context, with a decimal context of its own. What is set there is not seen outside.
+    """Call a function in a context, with a decimal context of its own. Changes of variables in it are not seen outside.
 
     Example:
         >>> import contextvars
