@@ -190,7 +190,8 @@ Args:
         with a system clock, `deliver` with a manual clock, so that runs are repeatable.
 
 Returns:
-    A Subscription, whose `close` ends it. It ends with the store too.
+    A Subscription, whose `close` ends it. It ends with the store too: keep the store or the Subscription for as long as the function
+    is to be called, because a function that refers to the store does not keep it.
 
 Raises:
     Invalid: The scheme is empty or has a handler already.

@@ -145,6 +145,30 @@ std::shared_ptr<Recorder> record(const StoreHandle& store, const RecordingTarget
 
 std::string location_of(const StoreHandle& store) { return open(store).engine()->location(); }
 
+py::object attached_to(StoreHandle& store) {
+  if (!store.attached) store.attached = py::dict();
+  return store.attached;
+}
+
+// What Python calls to find and to break circles of references. Only `attached` and a clock of a subclass can lead back to the
+// store; the other members hold no Python objects. A store whose construction failed, or has not ended, has no members.
+void make_collectable(PyHeapTypeObject* heap_type) {
+  PyTypeObject& type = heap_type->ht_type;
+  type.tp_flags |= Py_TPFLAGS_HAVE_GC;
+  type.tp_traverse = [](PyObject* self, visitproc visit, void* arg) -> int {
+    Py_VISIT(Py_TYPE(self));
+    if (!py::detail::is_holder_constructed(self)) return 0;
+    const auto& store = py::cast<const StoreHandle&>(py::handle(self));
+    Py_VISIT(store.attached.ptr());
+    Py_VISIT(store.clock.ptr());
+    return 0;
+  };
+  type.tp_clear = [](PyObject* self) -> int {  // the clock stays: its own class breaks a circle through it
+    if (py::detail::is_holder_constructed(self)) py::cast<StoreHandle&>(py::handle(self)).attached = py::object();
+    return 0;
+  };
+}
+
 void bind_life(StoreClass& bound) {
   bound
       .def(py::init(&make_store), py::arg("path_or_url") = py::none(), py::kw_only(), py::arg("clock") = py::none(),
@@ -222,6 +246,9 @@ Example:
       .def(
           "__exit__", [](const StoreHandle& self, const AnyValue&, const AnyValue&, const AnyValue&) { self.open->close(); },
           py::arg("exc_type"), py::arg("exc"), py::arg("traceback"))
+      .def_property_readonly(
+          "_attached", [](StoreHandle& self) { return Shown<"dict[str, typing.Any]">(attached_to(self)); },
+          "What lives as long as the store, by name.")
       .def("__repr__", &repr)
       .def("_repr_html_", [](const py::object& self) { return html("store_html", self); });
 }
@@ -337,7 +364,8 @@ Example:
     ...     _ = store.promises.create("order:1", timeout=60_000)
     ...     store.promises.resolve("order:1", "shipped").state
     'resolved'
-)doc");
+)doc",
+                   py::custom_type_setup(&make_collectable));
   // Store[ManualClock] in annotations: type checkers know the class of `clock` by it.
   bound.attr("__class_getitem__") =
       call(reinterpret_cast<PyObject*>(&PyClassMethod_Type), member_of_module("types", "GenericAlias"));

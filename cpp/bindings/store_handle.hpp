@@ -18,6 +18,8 @@ struct StoreHandle {
   py::object jobs;
   py::object queues;
   py::object views;
+  // Python objects that live as long as the store, by name. They may refer to it: the garbage collector sees the circle.
+  py::object attached;
 
   // Call it with the GIL.
   StoreHandle(const std::shared_ptr<Engine>& engine, py::object clock_object);

@@ -4059,7 +4059,8 @@ class Store(typing.Generic[_ClockOfStore]):
                 with a system clock, `deliver` with a manual clock, so that runs are repeatable.
 
         Returns:
-            A Subscription, whose `close` ends it. It ends with the store too.
+            A Subscription, whose `close` ends it. It ends with the store too: keep the store or the Subscription for as long as the function
+            is to be called, because a function that refers to the store does not keep it.
 
         Raises:
             Invalid: The scheme is empty or has a handler already.
@@ -4357,6 +4358,11 @@ class Store(typing.Generic[_ClockOfStore]):
             >>> reader, writer = os.pipe()
             >>> watch = rc.Store(clock=rc.ManualClock()).watch(writer)
             >>> watch.close(); os.close(reader); os.close(writer)
+        """
+    @property
+    def _attached(self) -> dict[str, typing.Any]:
+        """
+        What lives as long as the store, by name.
         """
     @property
     def aio(self) -> resonate_core.aio.AsyncStore:

@@ -9,14 +9,14 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary, WeakMethod, ref
+from weakref import WeakKeyDictionary, WeakMethod, WeakSet, ref
 
 from ._core import ManualClock
 from ._stopwatch import doubled, seconds
 from ._wakeup import Wakeup
-from .errors import Closed, Invalid
+from .errors import Closed, Invalid, StoreError
 
 if TYPE_CHECKING:
     from ._core import Message, Store
@@ -82,7 +82,7 @@ class _Handlers:
     def _deliver(self, store: Store, survived: type[BaseException]) -> int:
         done: list[int] = []
         handlers = dict(self.handlers)
-        waiting = store.messages(addresses=[f"{scheme}:*" for scheme in handlers])
+        waiting = store.messages(addresses=_addresses(handlers))
         ready = [message for message in waiting if self._is_ready(message)]
         leases = _Leases(store, f"{os.getpid()}-{self._name}", [message.number for message in ready])
         try:
@@ -127,14 +127,28 @@ class _Handlers:
         if self.wakeup is None:
             self.wakeup = Wakeup(store.watch)
         if self.thread is None or not self.thread.is_alive():
-            self.thread = threading.Thread(target=_run, args=(ref(self), self.wakeup), name="resonate-messages", daemon=True)
+            wakeup = self.wakeup
+            here = ref(self, lambda _: wakeup.wake())  # the thread ends as soon as the store is collected
+            self.thread = threading.Thread(target=_run, args=(here, wakeup), name="resonate-messages", daemon=True)
             self.thread.start()
-        self.wakeup.wake()
+        self.wakeup.rearm(0)
+        if self._has_messages(store):
+            self.wakeup.wake()  # otherwise the thread has no reason to refer to the store
+
+    def _has_messages(self, store: Store) -> bool:
+        try:
+            return bool(store.messages(limit=1, addresses=_addresses(self.handlers)))
+        except StoreError:  # the thread gets it too, logs it, and tries again
+            return True
 
     def pause(self) -> float:
         """Return the seconds until the next retry of a message, or the next check of the store."""
         pauses = [failed.again_at - seconds() for failed in self.failed.values()]
         return max(0.0, min([_CHECK_INTERVAL, *pauses]))
+
+
+def _addresses(schemes: Iterable[str]) -> list[str]:
+    return [f"{scheme}:*" for scheme in schemes]
 
 
 class _Leases:
@@ -172,25 +186,33 @@ class _Leases:
 
 def _run(reference: ref[_Handlers], wakeup: Wakeup) -> None:
     """Run the thread of a store's handlers. It ends with the store, or with the last handler."""
+    pause = _CHECK_INTERVAL
     while True:
+        wakeup.wait(pause)
         here = reference()
         store = here.store() if here is not None else None
         if here is None or store is None or here.ending or not here.handlers:
             return
         wakeup.rearm(0)  # it does not run the steps of the store
+        failed = False
         try:
             here.deliver(store, BaseException)  # such as SystemExit, which would end the thread
         except Closed:
             return
         except Exception:
             _log.exception("messages could not be read or acknowledged; trying again in %.0f s", _CHECK_INTERVAL)
-            time.sleep(_CHECK_INTERVAL)
+            failed = True
         pause = here.pause()
         del store, here  # a thread that waits keeps neither alive
-        wakeup.wait(pause)
+        if failed:
+            time.sleep(_CHECK_INTERVAL)
 
 
-_by_store: WeakKeyDictionary[Store, _Handlers] = WeakKeyDictionary()
+#: Those of all stores. Each store holds its own: a handler that refers to the store closes a circle, which the garbage collector finds.
+#: A dict with weak keys would hold such a handler, and by it the store, for ever.
+_all: WeakSet[_Handlers] = WeakSet()
+#: Their name in `Store._attached`.
+_NAME = "handlers"
 #: Methods that are called after a handler was removed, since the messages of its scheme are free for other receivers.
 _end_listeners: WeakKeyDictionary[Store, list[WeakMethod[Callable[[], None]]]] = WeakKeyDictionary()
 
@@ -198,7 +220,7 @@ _end_listeners: WeakKeyDictionary[Store, list[WeakMethod[Callable[[], None]]]] =
 @atexit.register
 def _end_threads() -> None:
     """Call no handler any more when the program ends, and wait a moment for handlers that are running."""
-    running = [of_store for of_store in list(_by_store.values()) if of_store.thread is not None and of_store.thread.is_alive()]
+    running = [of_store for of_store in list(_all) if of_store.thread is not None and of_store.thread.is_alive()]
     for of_store in running:
         of_store.ending = True
         if of_store.wakeup is not None:
@@ -209,7 +231,7 @@ def _end_threads() -> None:
 
 
 class Subscription:
-    """A registered handler; `Store.on_message` makes it. As a context manager it ends with its block.
+    """A registered handler; `Store.on_message` makes it. As a context manager it ends with its block. It keeps its store.
 
     Example:
         >>> import resonate_core as rc
@@ -218,7 +240,8 @@ class Subscription:
         <Subscription to local:>
     """
 
-    def __init__(self, of_store: _Handlers, scheme: str, handler: Handler) -> None:
+    def __init__(self, store: Store, of_store: _Handlers, scheme: str, handler: Handler) -> None:
+        self._store = store  # who keeps a subscription keeps its store, and so the handler
         self._handlers = of_store
         self._handler = handler
         self.scheme = scheme
@@ -235,8 +258,7 @@ class Subscription:
         """
         if self._handlers.handlers.get(self.scheme) is self._handler:
             del self._handlers.handlers[self.scheme]
-            store = self._handlers.store()
-            for reference in _end_listeners.get(store, ()) if store is not None else ():
+            for reference in _end_listeners.get(self._store, ()):
                 listener = reference()
                 if listener is not None:
                     listener()
@@ -248,32 +270,38 @@ class Subscription:
         self.close()
 
 
+def _handlers_of(store: Store) -> _Handlers | None:
+    found: _Handlers | None = store._attached.get(_NAME)
+    return found
+
+
 def on_message(store: Store, scheme: str, handler: Handler, background: bool | None) -> Subscription:
     """Register a handler: `Store.on_message`."""
     if not _SCHEME.fullmatch(scheme):
         raise Invalid(f"scheme must be the text before the colon of an address, such as 'local', got {scheme!r}")
     if not callable(handler):
         raise TypeError(f"handler must be callable, got {handler!r}")
-    of_store = _by_store.get(store)
+    of_store = _handlers_of(store)
     if of_store is None:
-        of_store = _by_store[store] = _Handlers(store)
+        of_store = store._attached.setdefault(_NAME, _Handlers(store))  # that of another thread, if it was faster
+        _all.add(of_store)
     if scheme in of_store.handlers:
         raise Invalid(f"scheme is {scheme!r}, and has a handler; close its subscription first")
     of_store.handlers[scheme] = handler
     if background or (background is None and not isinstance(store.clock, ManualClock)):
         of_store.start(store)
-    return Subscription(of_store, scheme, handler)
+    return Subscription(store, of_store, scheme, handler)
 
 
 def deliver(store: Store) -> int:
     """Deliver the waiting messages: `Store.deliver`."""
-    of_store = _by_store.get(store)
+    of_store = _handlers_of(store)
     return of_store.deliver(store) if of_store is not None else 0
 
 
 def handled_schemes(store: Store) -> frozenset[str]:
     """Return the schemes that have a handler in this process."""
-    of_store = _by_store.get(store)
+    of_store = _handlers_of(store)
     return frozenset(of_store.handlers) if of_store is not None else frozenset()
 
 
