@@ -150,8 +150,9 @@ py::object attached_to(StoreHandle& store) {
   return store.attached;
 }
 
-// What Python calls to find and to break circles of references. Only `attached` and a clock of a subclass can lead back to the
-// store; the other members hold no Python objects. A store whose construction failed, or has not ended, has no members.
+// What Python calls to find and to break circles of references. `attached` and a clock of a subclass can lead back to the
+// store. So can the target of a recording, which is not visited: it must not use the store, and `close` lets go of it. A store
+// whose construction failed, or has not ended, has no members.
 void make_collectable(PyHeapTypeObject* heap_type) {
   PyTypeObject& type = heap_type->ht_type;
   type.tp_flags |= Py_TPFLAGS_HAVE_GC;
