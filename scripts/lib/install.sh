@@ -42,6 +42,7 @@ install_into() {
   given="$("$python" -V) $(sha256sum <pyproject.toml | cut -d' ' -f1)"
   module="$("$python" -V) $(build_inputs_digest)"
   if [ ! -x "$environment/bin/python" ] || [ "$(cat "$environment/$made_by_setup" 2>/dev/null)" != "$("$python" -V)" ]; then
+    is_free "$environment" || fail "$(basename "$environment") was not made by scripts/setup, or not by its present version: rename or delete it"
     say "environment $(basename "$environment"): $("$python" -V)"
     "$python" -m venv --clear "$environment"
     "$python" -V >"$environment/$made_by_setup"
@@ -59,7 +60,10 @@ install_into() {
   fi
   if [ "$(cat "$environment/module.stamp" 2>/dev/null)" != "$module" ]; then
     say "compiling the module for $(basename "$environment")"
-    build_module "$environment" || fail "the module was not built; see above"
+    if ! build_module "$environment"; then
+      [ "$requirements" = 0 ] || wait "$requirements" || true # two installations in one environment would meet otherwise
+      fail "the module was not built; see above"
+    fi
     printf '%s\n' "$module" >"$environment/module.stamp"
   fi
   if [ "$requirements" != 0 ]; then
