@@ -17,6 +17,8 @@ import pytest
 
 import resonate_core as rc
 from resonate_core.worker import Worker
+from resonate_core.worker.client import Client
+from resonate_core.worker.environment import Environment, Target, open_client
 from server.live_server import serving
 
 Calls = dict[str, Callable[[rc.Store, str], Awaitable[Any]]]
@@ -73,6 +75,87 @@ def test_a_call_needs_no_thread_of_the_program(call: str, durable: bool, tmp_pat
     with rc.Store(tmp_path / "a.db" if durable else None) as store, serving(store) as live:
         store.promises.create("a", timeout=600_000)
         asyncio.run(main(store, f"http://127.0.0.1:{live.port}"))
+
+
+OPENING: dict[str, Callable[[Worker], Awaitable[Any]]] = {
+    "enqueue_async": lambda worker: worker.task("t")(print).enqueue_async(1),
+    "enqueue_many_async": lambda worker: worker.task("t")(print).enqueue_many_async([1, 2]),
+    "delay_async": lambda worker: worker.task("t")(lambda n: n).delay_async(1),
+    "several": lambda worker: asyncio.gather(*(worker.task(f"t{n}")(print).enqueue_async(1) for n in range(50))),
+}
+
+
+@pytest.mark.parametrize("call", OPENING)
+def test_the_loop_does_not_wait_while_the_store_of_a_worker_is_opened(call: str, tmp_path: Path):
+    """A first awaited call opened it in the loop: a database out of reach held the whole program up, at each call."""
+    ticked, opened = threading.Event(), []
+
+    def connect(target: Target, token: str | None) -> Client:
+        assert ticked.wait(60), "the loop waits for the connection"
+        opened.append(target)
+        return open_client(target, token)
+
+    async def main(worker: Worker) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        released = threading.Event()
+        held = loop.run_in_executor(None, released.wait)
+        calls = asyncio.ensure_future(OPENING[call](worker))
+        for _ in range(10):  # it has asked for the connection
+            await asyncio.sleep(0)
+        ticked.set()
+        try:
+            await asyncio.wait_for(calls, 60)
+        finally:
+            released.set()
+            await held
+
+    worker = Worker(tmp_path / "a.db", environment=Environment(connect=connect))
+    asyncio.run(main(worker))
+    assert len(opened) == 1
+    worker.close()
+
+
+def test_a_store_that_could_not_be_opened_is_tried_again(tmp_path: Path):
+    failures = iter([rc.errors.StoreError("out of reach")])
+
+    def connect(target: Target, token: str | None) -> Client:
+        for failure in failures:
+            raise failure
+        return open_client(target, token)
+
+    async def main(worker: Worker) -> None:
+        task = worker.task("t")(print)
+        with pytest.raises(rc.errors.StoreError, match="out of reach"):
+            await task.enqueue_async(1)
+        assert (await task.enqueue_async(1)).state == "pending"
+
+    worker = Worker(tmp_path / "a.db", environment=Environment(connect=connect))
+    asyncio.run(main(worker))
+    worker.close()
+
+
+def test_a_cancelled_call_leaves_the_opening_to_the_others(tmp_path: Path):
+    ticked = threading.Event()
+
+    def connect(target: Target, token: str | None) -> Client:
+        assert ticked.wait(60)
+        return open_client(target, token)
+
+    async def main(worker: Worker) -> None:
+        task = worker.task("t")(print)
+        first, second = (asyncio.ensure_future(task.enqueue_async(1)) for _ in range(2))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        ticked.set()
+        assert (await asyncio.wait_for(second, 60)).state == "pending"
+
+    worker = Worker(tmp_path / "a.db", environment=Environment(connect=connect))
+    asyncio.run(main(worker))
+    worker.close()
 
 
 def threads_of_stores() -> list[str]:

@@ -18,6 +18,7 @@ __all__ = [
     "Claim",
     "Claimed",
     "Client",
+    "ClientSource",
     "Exchanged",
     "Held",
     "Queues",
@@ -146,6 +147,17 @@ class Client(Protocol):
 
     def close(self) -> None:
         """Close what this client opened."""
+
+
+class ClientSource(Protocol):
+    """A worker, as its tasks see it: the owner of a client, which is opened when it is first needed."""
+
+    @property
+    def client(self) -> Client:
+        """The client. The caller waits while it is opened."""
+
+    async def client_apart(self) -> Client:
+        """Return the client. The event loop does not wait while it is opened."""
 
 
 def unless_held(error: ResonateError) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from ..errors import Invalid
 from .calling import Upcast
-from .client import Client
+from .client import ClientSource
 from .execution import Middleware, as_middleware
 from .listening import Listening
 from .options import OPTIONS, JobOptions, PeriodicOptions, TaskOptions
@@ -40,7 +40,7 @@ class Registry(Listening):
     """The handlers of a `Worker`.
 
     Args:
-        client: Returns the client of its jobs.
+        clients: Has the client of its jobs.
         lifecycle: As of `Worker`.
         tracing: As of `Worker`.
 
@@ -51,9 +51,9 @@ class Registry(Listening):
         periodics: The periodic jobs.
     """
 
-    def __init__(self, client: Callable[[], Client], lifecycle: str | None, tracing: bool | None = None) -> None:
+    def __init__(self, clients: ClientSource, lifecycle: str | None, tracing: bool | None = None) -> None:
         super().__init__()
-        self._client = client
+        self._clients = clients
         self._traced = make_tracing(tracing)
         self._may_trace = tracing is None
         self.lifecycle = lifecycle
@@ -146,7 +146,7 @@ class Registry(Listening):
 
         def register(function: Callable[..., Any]) -> WorkerTask[Any, Any]:
             made: WorkerTask[Any, Any] = WorkerTask(
-                self._client,
+                self._clients,
                 _name(type, function),
                 function,
                 lifecycle=self.lifecycle,
@@ -225,7 +225,7 @@ class Registry(Listening):
 
         def register(function: Callable[..., Any]) -> WorkerTask[Any, Any]:
             made: WorkerTask[Any, Any] = BatchTask(
-                self._client,
+                self._clients,
                 _name(type, function),
                 function,
                 lifecycle=self.lifecycle,
@@ -399,6 +399,6 @@ class Registry(Listening):
         task = self.tasks.get(type) or self._without_handler.get(type)
         if task is None:
             task = self._without_handler[type] = WorkerTask(
-                self._client, type, lambda: None, lifecycle=self.lifecycle, tracing=self.tracing, options={}
+                self._clients, type, lambda: None, lifecycle=self.lifecycle, tracing=self.tracing, options={}
             )
         return task.enqueue(payload, **options)

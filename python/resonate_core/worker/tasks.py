@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from ..errors import Invalid
 from ..submission import DEFAULT_SCHEMA, submit
 from .calling import BatchCall, Call, Read, Upcast, is_async
-from .client import Client
+from .client import ClientSource, T
 from .durations import milliseconds
 from .groups import is_retried
 from .options import OF_ONE_JOB, OPTIONS, JobOptions, JobsOptions
@@ -116,7 +116,7 @@ class WorkerTask(Generic[P, R]):
 
     def __init__(
         self,
-        client: Callable[[], Client],
+        clients: ClientSource,
         type: str,
         function: Callable[P, R],
         *,
@@ -138,7 +138,7 @@ class WorkerTask(Generic[P, R]):
             )
         if upcast is not None and (is_async(upcast) or is_generator(upcast)):
             raise TypeError(f"upcast must be a synchronous function that returns a payload, got {upcast!r}")
-        self._client = client
+        self._clients = clients
         self._tracing = tracing
         self._lifecycle = lifecycle
         self.type = type
@@ -309,9 +309,9 @@ class WorkerTask(Generic[P, R]):
         given, merged = self.payload(payload), self._merged(options)
         tracing = self._tracing()
         if tracing is None:
-            return self._client().enqueue(self.type, given, merged)
+            return self._clients.client.enqueue(self.type, given, merged)
         with tracing.producing(self.type, merged, 1) as (traced, name):
-            job = self._client().enqueue(self.type, given, traced)
+            job = self._clients.client.enqueue(self.type, given, traced)
             name(job.id)
             return job
 
@@ -367,9 +367,9 @@ class WorkerTask(Generic[P, R]):
         given, merged = [self.payload(each) for each in payloads], self._merged(options)
         tracing = self._tracing()
         if tracing is None:
-            return self._client().enqueue_many(self.type, given, merged)
+            return self._clients.client.enqueue_many(self.type, given, merged)
         with tracing.producing(self.type, merged, len(given)) as (traced, _):
-            return self._client().enqueue_many(self.type, given, traced)
+            return self._clients.client.enqueue_many(self.type, given, traced)
 
     async def enqueue_async(self, payload: Any = None, **options: Unpack[JobOptions]) -> JobRecord:
         """As `enqueue`, without blocking the event loop while the store commits.
@@ -385,7 +385,7 @@ class WorkerTask(Generic[P, R]):
             >>> asyncio.run(task.enqueue_async("world")).state
             'pending'
         """
-        return await self._client().apart(lambda: self.enqueue(payload, **options))
+        return await self._apart(lambda: self.enqueue(payload, **options))
 
     async def enqueue_many_async(self, payloads: Iterable[Any], **options: Unpack[JobsOptions]) -> Sequence[JobRecord]:
         """As `enqueue_many`, without blocking the event loop while the store commits.
@@ -401,7 +401,11 @@ class WorkerTask(Generic[P, R]):
             >>> len(asyncio.run(task.enqueue_many_async([1, 2])))
             2
         """
-        return await self._client().apart(lambda: self.enqueue_many(payloads, **options))
+        return await self._apart(lambda: self.enqueue_many(payloads, **options))
+
+    async def _apart(self, function: Callable[[], T]) -> T:
+        client = await self._clients.client_apart()
+        return await client.apart(function)
 
     def _merged(self, options: Mapping[str, Any]) -> dict[str, Any]:
         refuse_unknown("a job", options, OPTIONS | OF_ONE_JOB)

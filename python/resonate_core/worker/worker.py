@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -95,7 +98,7 @@ class Worker(Registry):
         tracing: bool | None = None,
         environment: Environment | None = None,
     ) -> None:
-        super().__init__(lambda: self.client, lifecycle, tracing)
+        super().__init__(self, lifecycle, tracing)
         if whole("concurrency", concurrency) < 1:
             raise Invalid(f"concurrency must be at least 1, got {concurrency}")
         if whole("batch", batch) < 0:
@@ -125,6 +128,8 @@ class Worker(Registry):
         _made.add(self)
         self._bound: tuple[Target, str | None] | None = None
         self._opened: Client | None = None
+        self._opening: Future[Client] | None = None  # in a thread
+        self._open = Lock()  # one thread opens it
         if store_or_url is not None:
             self.bind(store_or_url, token)
         elif token is not None:
@@ -147,10 +152,13 @@ class Worker(Registry):
         session = self._runner.session
         return None if session is None or session.standstill is None else session.standstill.sentence()
 
+    @property
+    def _takes_time(self) -> bool:
+        """Whether the client is opened by a connection or a file."""
+        return self._bound is not None and not isinstance(self._bound[0], (Store, WorkerStore))
+
     def _listening(self) -> None:
-        if self._bound is not None and isinstance(
-            self._bound[0], (Store, WorkerStore)
-        ):  # what must be opened first is opened when the worker runs
+        if self._bound is not None and not self._takes_time:  # what must be opened first is opened when the worker runs
             self.events.watch(self.client, names_of(self.settings.queues))
 
     def _parts(self) -> Parts:
@@ -165,6 +173,7 @@ class Worker(Registry):
         self.counts = Counts()
         self.events = self.events.copy()
         self._runner = Runner(self.settings, self._parts)
+        self._opening, self._open = None, Lock()  # the thread that opened it is the parent's
 
     # -- where its jobs are -----------------------------------------------------------------------------------------------
 
@@ -208,8 +217,9 @@ class Worker(Registry):
         made.counts = Counts()
         made.events = self.events.copy()
         made._runner = Runner(made.settings, made._parts)
-        made._client = lambda: made.client
-        made._bound = made._opened = None
+        made._clients = made
+        made._bound = made._opened = made._opening = None
+        made._open = Lock()
         return made
 
     @property
@@ -219,14 +229,41 @@ class Worker(Registry):
         Raises:
             Invalid: The worker was bound to nothing.
         """
+        elsewhere = self._elsewhere()
+        if elsewhere is not None:
+            return elsewhere()
+        with self._open:
+            if self._opened is None:
+                if self._bound is None:
+                    raise Invalid(f"{self!r} has no store: give it one, or bind() it to one")
+                self._opened = self._environment.connect(*self._bound)
+            return self._opened
+
+    async def client_apart(self) -> Client:
+        """Return `client`; if it must be opened, then in a thread, so that the event loop does not wait for a connection.
+
+        Raises:
+            Invalid: The worker was bound to nothing.
+
+        Example:
+            >>> import asyncio
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> asyncio.run(worker.client_apart()) is worker.client
+            True
+        """
+        if self._opened is not None or self._elsewhere() is not None or not (self._takes_time and self._environment.beside):
+            return self.client
+        if self._opening is None or self._opening.done():
+            threads = self._environment.client_pool(self.name)  # not the program's, which may all be busy
+            self._opening = threads.submit(copy_context().run, lambda: self.client)
+            threads.shutdown(wait=False)
+        # All calls share the attempt; the cancellation of one leaves it to the others.
+        return await asyncio.shield(asyncio.wrap_future(self._opening))
+
+    def _elsewhere(self) -> Callable[[], Client] | None:
+        """Return the client of another environment that runs copies of this worker, for code in it."""
         here = default.get()
-        if here is not None and here is not self._environment and here.client is not None:
-            return here.client()
-        if self._opened is None:
-            if self._bound is None:
-                raise Invalid(f"{self!r} has no store: give it one, or bind() it to one")
-            self._opened = self._environment.connect(*self._bound)
-        return self._opened
+        return None if here is None or here is self._environment else here.client
 
     def close(self) -> None:
         """Close what it opened: the store of a path, the connections to a server. They are opened again when they are needed.
@@ -238,9 +275,10 @@ class Worker(Registry):
             >>> rc.worker.Worker(rc.Store(clock=rc.ManualClock())).close()
         """
         self._runner.check_stopped()
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
+        with self._open:
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
 
     # -- run --------------------------------------------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ class Handlers(dict[str, WorkerTask[Any, Any]]):
             return default
         if task is None:
             return default
-        made = WorkerTask(lambda: self._worker.client, type, _handler(task, self._backend), retry_on=_retries(task), options={})
+        made = WorkerTask(self._worker, type, _handler(task, self._backend), retry_on=_retries(task), options={})
         self[type] = made
         return made
 
