@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from ._core import Store
 
-__all__ = ["MARK", "HeldSlot", "Standstill", "awaiting", "awaits", "note", "standstills_of"]
+__all__ = ["HeldSlot", "Standstill", "awaiting", "awaits", "note", "said_of", "standstills_of"]
 
-#: A line with it in the report of a running job says that its worker stands still.
-MARK = "stands still"
 #: The most jobs that a sentence names.
 _MOST_NAMED = 10
 
@@ -83,7 +81,18 @@ class Standstill:
         named = [_described(each, sees) for each in self.held[:_MOST_NAMED]]
         more = len(self.held) - len(named)
         rest = [f"and {more} more"] if more else []
-        return f"worker {self.worker!r} {MARK}, its slots are held by: {'; '.join([*named, *rest])}"
+        return f"worker {self.worker!r} stands still, its slots are held by: {'; '.join([*named, *rest])}"
+
+
+def said_of(worker: str) -> str:
+    """Return the line that a worker that stands still adds to the reports of its jobs, for readers in other processes.
+
+    Example:
+        >>> from resonate_core._standstills import said_of
+        >>> said_of("w")
+        "worker 'w' stands still: all of its slots are held by jobs that wait or do not return"
+    """
+    return f"worker {worker!r} stands still: all of its slots are held by jobs that wait or do not return"
 
 
 def _described(slot: HeldSlot, sees: Callable[[str], bool]) -> str:

@@ -11,14 +11,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import resonate_core as rc
+from resonate_core._standstills import HeldSlot, Standstill
 from resonate_core.server.metrics import Metrics
 from resonate_core.testing import serving
-from resonate_core.worker import Worker
+from resonate_core.worker import Worker, session
+from resonate_core.worker.executor import Executor
 
 Warnings = Callable[[], list[str]]
 
@@ -34,6 +36,20 @@ def go_on() -> Iterator[threading.Event]:
     event = threading.Event()
     yield event
     event.set()
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What each look at the slots has found, often enough for a test."""
+    monkeypatch.setattr(session, "_STANDSTILL", 0.02)
+    found, held_up = [], Executor.held_up
+
+    def counted(self: Executor) -> Any:
+        found.append(held_up(self))
+        return found[-1]
+
+    monkeypatch.setattr(Executor, "held_up", counted)
+    return found
 
 
 def until(condition: Callable[[], Any]) -> Any:
@@ -52,7 +68,7 @@ def standing(store: rc.Store) -> float | None:
     return metrics.registry.get_sample_value("resonate_workers_standing_still")
 
 
-def test_timed_out_threads(warnings: Warnings, go_on: threading.Event) -> None:
+def test_timed_out_threads(warnings: Warnings, go_on: threading.Event, looks: list[Any]) -> None:
     store = rc.Store()
     worker = Worker(store, name="w", concurrency=2, poll_interval=20)
     task = worker.task("t", timeout=50, max_retries=0)(lambda: go_on.wait(120))
@@ -69,7 +85,8 @@ def test_timed_out_threads(warnings: Warnings, go_on: threading.Event) -> None:
         found = rc.why(store, "waits")
         assert found.stuck and sentence in found.sentence and found.advice
         assert sentence in rc.why(store, "default").sentence and rc.why(store, "default").stuck
-        time.sleep(2.5)  # once for each standstill, not at each look
+        looked = len(looks)
+        until(lambda: len(looks) > looked + 3)  # once for each standstill, not at each look
         assert len(warnings()) == 1 and warnings()[0].startswith(sentence)
         go_on.set()
         assert store.result("waits", timeout=60) == "ran"
@@ -128,7 +145,7 @@ def test_parents_that_wait_for_children(kind: str, place: str, warnings: Warning
         worker.close()
 
 
-def test_slots_that_do_something_are_no_standstill(warnings: Warnings, go_on: threading.Event) -> None:
+def test_slots_that_do_something_are_no_standstill(warnings: Warnings, go_on: threading.Event, looks: list[Any]) -> None:
     """Long jobs, jobs that wait for a promise that a client settles, and jobs whose children another worker runs."""
     store = rc.Store()
     store.promises.create("from outside", timeout=600_000)
@@ -139,7 +156,8 @@ def test_slots_that_do_something_are_no_standstill(warnings: Warnings, go_on: th
     store.jobs.enqueue("child", id="child", queue="of another worker")
     with worker:
         until(lambda: all(job.state == "running" for job in store.jobs.search(queue="default")))
-        time.sleep(2.5)
+        looked = len(looks)
+        until(lambda: len(looks) > looked + 3)
         assert worker.standstill is None and warnings() == [] and standing(store) == 0
         go_on.set()  # the others alone are none either, since a slot is free
         store.promises.resolve("from outside")
@@ -159,8 +177,57 @@ def test_a_batch_and_a_wait_of_a_batch_stand_still_as_well(warnings: Warnings, g
 
 
 def test_a_reader_of_some_ids_sees_no_others() -> None:
-    from resonate_core._standstills import HeldSlot, Standstill
-
     still = Standstill("w", ("q",), 0, (HeldSlot("a.1", "t", None, ("b.2", "a.3")), HeldSlot("b.1", "t", "timeout", ())))
     sentence = still.sentence(lambda id: id.startswith("a."))
     assert "job a.1 (t), which waits for another job, a.3; another job, whose attempt is over (timeout)" in sentence
+
+
+def test_who_sees_a_standstill_sees_it_everywhere(
+    monkeypatch: pytest.MonkeyPatch, go_on: threading.Event, looks: list[Any]
+) -> None:
+    """The worker had it first, so that for a moment its log, its counts and the metrics did not have it."""
+    store, seen = rc.Store(), []
+    worker = Worker(store, concurrency=1, poll_interval=20)
+    worker.task("t", timeout=50, max_retries=0)(lambda: go_on.wait(120)).enqueue()
+    noted = session.note
+
+    def note(store: rc.Store, name: str, found: Any) -> None:
+        seen.append((found is not None, worker.standstill is not None, worker.counts.standstills))
+        noted(store, name, found)
+
+    monkeypatch.setattr(session, "note", note)
+    with worker:
+        until(lambda: worker.standstill)
+        go_on.set()
+        until(lambda: worker.standstill is None)
+    assert (seen[0], seen[-1]) == ((True, False, 1), (False, True, 1))
+
+
+def test_a_standstill_that_ends_while_it_is_read() -> None:
+    """It was read twice: AttributeError if it had ended in between."""
+
+    class Ending:
+        found: ClassVar[list[Any]] = [None, Standstill("w", ("q",), 0, ())]
+
+        @property
+        def standstill(self) -> Standstill | None:
+            return self.found.pop()
+
+    worker = Worker(rc.Store())
+    runner: Any = worker._runner
+    runner.session = Ending()
+    assert worker.standstill == "worker 'w' stands still, its slots are held by: "
+    assert worker.standstill is None
+
+
+@pytest.mark.parametrize("text", ["the conveyor stands still", "worker 'other' stands still: all of its slots are held by jobs"])
+def test_a_report_of_a_handler_is_no_standstill(text: str) -> None:
+    """Any report with these words made `why` say that the worker was stuck."""
+    store = rc.Store(clock=rc.ManualClock())
+    store.jobs.enqueue("t", id="a")
+    store.jobs.enqueue("t", id="waits")
+    (job,) = store.jobs.claim("default", worker="w", lease=60_000, start=1)
+    store.jobs.report(job.id, job.version, lines=[text])
+    for id in ("a", "waits", "default"):
+        found = rc.why(store, id)
+        assert not found.stuck and "stands still" not in found.sentence, found

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._instants import NEVER, counted, when
 from .._rates import claimable_at
-from .._standstills import MARK, Standstill, standstills_of
+from .._standstills import Standstill, said_of, standstills_of
 from .._states import ENDED_AT, expires_at
 from .access import StoreAccess
 from .facts import batch_ready_at, holders, jobs_in, queue_row, waiting_in
@@ -197,10 +197,12 @@ def standstill_of(access: StoreAccess, queue: str) -> str | None:
 
 
 def _says_standstill(access: StoreAccess, job: Mapping[str, Any]) -> str | None:
-    """Return the last line that the running attempt has reported, if it says that its worker stands still."""
+    """Return the last line of the report of the running attempt, if its worker has added there that it stands still."""
     lines = job.get("report", {}).get("lines", [])
     attempts = job.get("attempts", [])
-    if not lines or not attempts or MARK not in lines[-1]["text"] or lines[-1]["attempt"] != attempts[-1]["number"]:
+    if not lines or not attempts or lines[-1]["attempt"] != attempts[-1]["number"]:
+        return None
+    if lines[-1]["text"] != said_of(job.get("claimedBy", "")):  # the line of the worker itself, not one of a handler
         return None
     text: str = access.redaction.text(lines[-1]["text"])
     return None if access.redaction.rules.hides_type(job["type"]) else text

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterator
 from typing import Any, TypeVar
 
 from .._instants import NEVER
-from .._standstills import MARK, HeldSlot, Standstill, note
+from .._standstills import HeldSlot, Standstill, note, said_of
 from .._stopwatch import doubled
 from ..errors import ResonateError
 from .claiming import Round, run_round
@@ -263,26 +263,27 @@ class Session:
         return job.state in ("claimed", "running") and job.claimed_by == self._settings.name
 
     def _note_standstill(self, held: list[HeldSlot] | None) -> None:
-        if held is None and self.standstill is None:
-            return
         name, before = self._settings.name, self.standstill
+        if held is None and before is None:
+            return
+        found = None
         if held is None:
-            self.standstill = None
             _log.info("worker %r does not stand still any more", name)
             self.executor.report_waiting(f"worker {name!r} has a free slot again")
         else:
             since = self._client.now() if before is None else before.since
-            self.standstill = Standstill(name, tuple(names_of(self._settings.queues)), since, tuple(held))
-        if held is not None and before is None:
-            self._parts.counts.standstills += 1
-            _log.warning(
-                "%s. It claims nothing until one of them returns. A function that takes long has to look at JobContext.cancelled, and "
-                "jobs that others wait for need slots of their own: a queue and a worker for them, or a higher concurrency",
-                self.standstill.sentence() if self.standstill is not None else "",
-            )
-            self.executor.report_waiting(f"worker {name!r} {MARK}: all of its slots are held by jobs that wait or do not return")
+            found = Standstill(name, tuple(names_of(self._settings.queues)), since, tuple(held))
+            if before is None:
+                self._parts.counts.standstills += 1
+                _log.warning(
+                    "%s. It claims nothing until one of them returns. A function that takes long has to look at JobContext.cancelled, and "
+                    "jobs that others wait for need slots of their own: a queue and a worker for them, or a higher concurrency",
+                    found.sentence(),
+                )
+                self.executor.report_waiting(said_of(name))
         if isinstance(self._client, StoreClient):
-            note(self._client.store, name, self.standstill)
+            note(self._client.store, name, found)
+        self.standstill = found  # last: who sees it sees the rest as well
 
     # -- the claim loop ---------------------------------------------------------------------------------------------------
 

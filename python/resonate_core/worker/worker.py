@@ -150,7 +150,8 @@ class Worker(Registry):
         The log has it as a warning, once; `counts.standstills` counts it.
         """
         session = self._runner.session
-        return None if session is None or session.standstill is None else session.standstill.sentence()
+        found = None if session is None else session.standstill  # read once: the thread of the loop may set it to None
+        return None if found is None else found.sentence()
 
     @property
     def _takes_time(self) -> bool:
