@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,28 +14,34 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from ._core import Store
 
-__all__ = ["OwnThreads", "call_apart", "run_apart"]
+__all__ = ["MOST_OF_URL", "OwnThreads", "call_apart", "run_apart"]
 
 _T = TypeVar("_T")
 
-#: The most threads of one store. Requests of one event loop follow each other, so that more would only wait.
-MOST_THREADS = 4
+#: The most threads of one store. Its engine runs one request at a time, so that more would only wait.
+MOST_OF_STORE = 4
+#: The most threads of the client of a server: each waits for one response, most of the time for the network.
+MOST_OF_URL = 32
 
 
 class OwnThreads:
     """The threads of one store or client. They start when they are needed, and end with it.
 
     The default executor of an event loop is the program's: its threads may all be waiting for this store.
+
+    Args:
+        most: How many there are at most.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._made: tuple[int, ThreadPoolExecutor] | None = None  # of a process
 
     def executor(self) -> ThreadPoolExecutor:
         """Return the executor of this process: a forked child has none of the threads of its parent."""
         process = os.getpid()
         if self._made is None or self._made[0] != process:
-            self._made = process, ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="resonate-store")
+            self._made = process, ThreadPoolExecutor(self._most, thread_name_prefix="resonate-store")
         return self._made[1]
 
     async def call(self, function: Callable[..., _T], *args: Any) -> _T:
@@ -52,7 +57,6 @@ class OwnThreads:
 
 # They end with the store, since they do not refer to it while they wait.
 _by_store: WeakKeyDictionary[Store[Any], OwnThreads] = WeakKeyDictionary()
-_making = threading.Lock()
 
 
 def run_apart(loop: asyncio.AbstractEventLoop, store: Store[Any], function: Callable[..., _T], *args: Any) -> asyncio.Future[_T]:
@@ -70,9 +74,8 @@ def run_apart(loop: asyncio.AbstractEventLoop, store: Store[Any], function: Call
             ended.close()
         return _called(loop, function, *args)
     threads = _by_store.get(store)
-    if threads is None:
-        with _making:
-            threads = _by_store.setdefault(store, OwnThreads())
+    if threads is None:  # without a lock, which a fork could leave held: of two threads, one finds those of the other
+        threads = _by_store.setdefault(store, OwnThreads(MOST_OF_STORE))
     return loop.run_in_executor(threads.executor(), function, *args)
 
 

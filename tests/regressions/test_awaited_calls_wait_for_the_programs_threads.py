@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 import threading
 import time
 import warnings
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
+from resonate_core import _store_threads
+from resonate_core.contrib.starlette import Resonate
 from resonate_core.worker import Worker
 from resonate_core.worker.client import Client
 from resonate_core.worker.environment import Environment, Target, open_client
@@ -35,6 +38,8 @@ CALLS: Calls = {
     "delay_async": lambda store, url: Worker(store).task("t")(lambda n: n).delay_async(1),
     "url": lambda store, url: over_url(url),
     "enqueue_async over a URL": lambda store, url: enqueued(url),
+    "tick_soon": lambda store, url: ticked(store),
+    "problems": lambda store, url: found_ready(store),
 }
 HEAD = {"corrId": "1", "version": "2026-04-01"}
 
@@ -55,6 +60,20 @@ async def enqueued(url: str) -> None:
     worker = Worker(url)
     await worker.task("t")(print).enqueue_async(1)
     worker.close()
+
+
+async def ticked(store: rc.Store) -> None:
+    resonate = Resonate(store)
+    async with resonate.lifespan():
+        resonate.tick_soon()
+        assert resonate._ticking is not None
+        await resonate._ticking
+
+
+async def found_ready(store: rc.Store) -> None:
+    resonate = Resonate(store)
+    async with resonate.lifespan():
+        assert await resonate.problems() == []
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -158,8 +177,8 @@ def test_a_cancelled_call_leaves_the_opening_to_the_others(tmp_path: Path):
     worker.close()
 
 
-def threads_of_stores() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith(("resonate-store", "resonate-messages"))]
+def threads_of_stores() -> set[threading.Thread]:
+    return {each for each in threading.enumerate() if each.name.startswith(("resonate-store", "resonate-messages"))}
 
 
 def until(what: Callable[[], bool]) -> None:
@@ -176,15 +195,27 @@ async def use(store: rc.Store, calls: int) -> None:
 
 
 def test_the_threads_are_few_and_end_with_the_store():
-    before = len(threads_of_stores())
+    before = threads_of_stores()
     store = rc.Store()
-    for _ in range(8):
-        asyncio.run(use(rc.Store(), 10) if _ else use(store, 200))
-    assert len([name for name in threads_of_stores() if name.startswith("resonate-store")]) <= before + 4 * 8
+    asyncio.run(use(store, 200))
+    made = threads_of_stores() - before
+    assert 0 < len([each for each in made if each.name.startswith("resonate-store")]) <= 4
     store.close()
     del store
     gc.collect()
-    until(lambda: len(threads_of_stores()) <= before)
+    until(lambda: not made & threads_of_stores())
+
+
+def test_calls_over_a_url_wait_for_the_network_together():
+    """They had the four threads of a store: 100 requests of 50 ms took longer than with the default executor."""
+    together = threading.Barrier(32)
+
+    async def main(client: Client) -> None:
+        await asyncio.gather(*(client.apart(lambda: together.wait(60)) for _ in range(32)))
+
+    worker = Worker("http://127.0.0.1:9")
+    asyncio.run(main(worker.client))
+    worker.close()
 
 
 def test_a_closed_store_says_so():
@@ -208,4 +239,37 @@ def test_a_forked_child_has_threads_of_its_own():
         except BaseException:
             os._exit(1)
         os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_forked_while_threads_are_made_makes_its_own(monkeypatch: pytest.MonkeyPatch):
+    """A lock was held meanwhile, in the child for ever."""
+    making, go_on = threading.Event(), threading.Event()
+
+    class Slow(_store_threads.OwnThreads):
+        def __init__(self, *args: Any) -> None:
+            making.set()
+            assert go_on.wait(60)
+            super().__init__(*args)
+
+    store = rc.Store()
+    with monkeypatch.context() as patch:
+        patch.setattr(_store_threads, "OwnThreads", Slow)
+        other = threading.Thread(target=asyncio.run, args=(use(rc.Store(), 1),))
+        other.start()
+        assert making.wait(60)
+    store.promises.create("1", timeout=600_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
+        child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # ends it, if it hangs
+        try:
+            asyncio.run(store.aio.promises.get("1"))
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    go_on.set()
+    other.join()
     assert os.waitpid(child, 0)[1] == 0

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from .._core import Store
 from .._extras import how_to_install
+from .._store_threads import call_apart
 from ..errors import ResonateError
 from ..submission import DEFAULT_SCHEMA
 from ..worker import Worker
@@ -298,7 +299,7 @@ class Resonate:
         while self._tick_wanted and self._store is not None:
             self._tick_wanted = False
             try:
-                await asyncio.to_thread(self._store.tick)
+                await call_apart(self._store, self._store.tick)  # the program's threads may all wait for this tick
             except ResonateError as error:
                 _log.warning("the store failed; the submitted requests run with its next transaction: %s", error)
             except Exception:
@@ -359,7 +360,7 @@ class Resonate:
             return ["the app has not started, or has stopped"]
         found = []
         try:
-            await asyncio.wait_for(asyncio.to_thread(self.store.problems), _READY_TIMEOUT)
+            await asyncio.wait_for(call_apart(self.store, self.store.problems), _READY_TIMEOUT)
         except (ResonateError, asyncio.TimeoutError) as error:
             _log.warning("not ready: %s", error or f"the store did not answer within {_READY_TIMEOUT:g} s")
             found.append("the store does not answer; the app's log says why")

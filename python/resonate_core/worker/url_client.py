@@ -10,7 +10,7 @@ from .._calls import jobs
 from .._calls.call import Call, Together, refusal
 from .._core import SystemClock
 from .._remote import Remote
-from .._store_threads import OwnThreads
+from .._store_threads import MOST_OF_URL, OwnThreads
 from .client import NOT_HELD, Claim, Claimed, Held, Queues, T, end_request, names_of, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
@@ -39,7 +39,7 @@ class UrlClient:
     def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
         self._remote = Remote(url, token, timeout, retry_for=0)
         self._clock = SystemClock()
-        self._threads = OwnThreads()
+        self._threads = OwnThreads(MOST_OF_URL)
 
     def __repr__(self) -> str:
         return f"UrlClient({self._remote!r})"
