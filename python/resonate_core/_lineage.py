@@ -77,12 +77,17 @@ class Call:
         """The ms from its creation to its end, or to now."""
         return max(int(self.promise.get("settledAt", now)) - int(self.promise["createdAt"]), 0)
 
-    def note(self, now: int) -> str:
-        """Its present work or wait; empty if it is settled."""
+    def note(self, now: int, shown: Callable[[FailedAttempt], str] = lambda failed: failed.error) -> str:
+        """Return its present work or wait; empty if it is settled.
+
+        Args:
+            now: The present instant, in Unix ms.
+            shown: Returns the error of a failed attempt as it may be shown.
+        """
         if self.state != "pending":
             return ""
         note = self._note(now)
-        return note if self.failed is None else f"{note}; {self.failed.told(now, self.failed.error)}"
+        return note if self.failed is None else f"{note}; {self.failed.told(now, shown(self.failed))}"
 
     def _note(self, now: int) -> str:
         tags: dict[str, str] = self.promise["tags"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import subprocess
 import sys
@@ -26,8 +27,11 @@ from resonate_core._lineage import calls_of
 from resonate_core.connection import Connection
 from resonate_core.ui.access import StoreAccess
 from resonate_core.ui.options import UiOptions
+from resonate_core.ui.parameters import Parameters
 from resonate_core.ui.principal import Principal
 from resonate_core.ui.redaction import Redaction, Rules
+from resonate_core.ui.site import Site
+from resonate_core.ui.workflows import promise, workflow, workflows
 
 LOGGER = "resonate_core.connection.attempts"
 FAR = timedelta(days=9)
@@ -221,6 +225,47 @@ def test_every_view_of_a_dashboard_in_the_process_shows_it():
         assert "failed" not in rc.why(store, "order-1").sentence
 
     asyncio.run(asyncio.wait_for(main(), 60))
+
+
+@pytest.mark.parametrize(
+    ("redact", "error"),
+    [
+        ({"redact_types": ["pay"]}, "ValueError"),
+        ({"redact_keys": ["card"]}, "ValueError: declined, card=[redacted]"),
+        ({"redact_types": ["other"]}, "ValueError: declined, card=4111-1111"),
+    ],
+)
+def test_no_view_of_a_dashboard_shows_the_error_of_a_redacted_function(redact: dict[str, Any], error: str):
+    def pay(ctx: Any) -> None:
+        raise ValueError("declined, card=4111-1111")
+
+    async def shop(ctx: Any) -> None:
+        await ctx.run(pay)
+
+    async def main() -> None:
+        store = rc.Store(clock=rc.ManualClock(start=0))
+        connection = Connection(store)
+        resonate = connection.resonate(retry_policy=Constant(max_retries=9, delay=60))
+        resonate.register(shop)
+        resonate.register(pay)
+        resonate.options(timeout=FAR).run("o", shop)
+        resonate.options(timeout=FAR).run("alone", pay)
+        await connection.settle()
+        site = Site(store, UiOptions(**redact))
+        told = f"attempt 1 of pay failed with {error}; the next one begins at"
+        for name, view, given in [
+            ("workflows", workflows, ""),
+            ("workflow", workflow, "id=o"),
+            ("workflow", workflow, "id=alone"),
+            ("promise", promise, "id=o:1"),
+        ]:
+            access = StoreAccess(store, Principal("operate"), Redaction(site.rules))
+            shown = json.dumps(access.redaction.document(view(access, Parameters(given), site)))
+            assert told in shown, name
+            assert ("4111" in shown) == ("4111" in error), name
+        await resonate.stop()
+
+    asyncio.run(main())
 
 
 def test_a_worker_that_stops_makes_no_further_attempt(caplog: pytest.LogCaptureFixture):

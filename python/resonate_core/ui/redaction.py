@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .._failed_attempts import FailedAttempt
 from .options import UiOptions
 
 __all__ = ["DEEPEST", "REDACTED", "Redaction", "Rules"]
@@ -134,6 +135,10 @@ class Redaction:
             except (ValueError, RecursionError):
                 pass
         return self.rules.without_assignments(text)
+
+    def failure(self, failed: FailedAttempt) -> str:
+        """Return the error of a failed attempt as it may be shown: that of a redacted function is its class."""
+        return failed.error.partition(":")[0] if self.rules.hides_type(failed.func) else self.text(failed.error)
 
     def document(self, document: Any) -> Any:
         """Return a response in which no noted value occurs, in any text of it."""

@@ -107,10 +107,8 @@ def _failed(access: StoreAccess, failures: list[FailedAttempt]) -> str:
     if not failures:
         return ""
     first = failures[0]
-    hidden = access.redaction.rules.hides_type(first.func)
-    error = first.error.partition(":")[0] if hidden else access.redaction.text(first.error)
     more = f", and {len(failures) - 1} other calls have failed" if len(failures) > 1 else ""
-    return f"; {first.told(access.store.now, error)}{more}"
+    return f"; {first.told(access.store.now, access.redaction.failure(first))}{more}"
 
 
 def _retry(failures: list[FailedAttempt], now: int) -> Next | None:

@@ -56,7 +56,7 @@ def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, A
                 "task": call.task,
                 "children": None,
                 "tookMs": call.took(now),
-                "note": access.redaction.text(call.note(now))
+                "note": call.note(now, access.redaction.failure)
                 + (f" and {len(awaited) - _NAMED} more" if len(awaited) > _NAMED else ""),
                 "waitsFor": awaited,
             }
@@ -91,7 +91,7 @@ def workflow(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
             "promise": records.promise(access, call.promise, type=None if call.job is None else call.job["type"], brief=True),
             "task": call.task,
             "job": None if call.job is None else records.job(access, call.job, brief=True),
-            "note": access.redaction.text(call.note(now)),
+            "note": call.note(now, access.redaction.failure),
             "tookMs": call.took(now),
             "waitsFor": call.waits_for,
             "children": [made[child.id] for child in call.children],
