@@ -5,9 +5,11 @@ The SDK tries a failed function again in the worker that runs it, so no store ha
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
+import re
 import stat
 from collections.abc import Callable, Container, Mapping
 from dataclasses import asdict, dataclass
@@ -17,13 +19,17 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ._instants import when
+from ._per_process import PerProcess
 
 if TYPE_CHECKING:
     from ._core import Store
 
-_log = logging.getLogger("resonate_core.connection.attempts")
+_log = logging.getLogger("resonate_core.failed_attempts")
 
 __all__ = ["FailedAttempt", "FailedAttempts", "failed_attempts"]
+
+#: The end of the name of a process's file.
+_NAME = re.compile(r"-attempts\.([1-9][0-9]*)(?:\.new)?\Z")
 
 
 @dataclass(frozen=True)
@@ -76,12 +82,17 @@ class FailedAttempts:
     """
 
     def __init__(self, beside: str | None = None) -> None:
-        self._by_id: dict[str, FailedAttempt] = {}
+        self._made: PerProcess[dict[str, FailedAttempt]] = PerProcess(dict)
         self._beside = None if beside is None else os.path.realpath(beside)
+
+    @property
+    def _by_id(self) -> Mapping[str, FailedAttempt]:
+        """Those of this process, by promise: a forked child has none of its parent's."""
+        return self._made.made or {}
 
     def note(self, failed: FailedAttempt) -> None:
         """Note a failed attempt, in place of an earlier one of this promise."""
-        self._by_id[failed.id] = failed
+        self._made.get()[failed.id] = failed
         self._save()
 
     def number(self, id: str, worker: str) -> int:
@@ -91,7 +102,7 @@ class FailedAttempts:
 
     def forget(self, id: str) -> None:
         """Forget those of a promise that is settled."""
-        if self._by_id.pop(id, None) is not None:
+        if self._made.get().pop(id, None) is not None:
             self._save()
 
     def forget_held(self, worker: str, task: str | None = None) -> None:
@@ -113,25 +124,31 @@ class FailedAttempts:
             return
         file = self._file(os.getpid())
         try:
-            for process in self._others():
-                if not _runs(process):
-                    self._file(process).unlink(missing_ok=True)
+            for process, left in self._files():
+                if process != os.getpid() and not _runs(process):
+                    with contextlib.suppress(PermissionError):  # of another user, whose next process removes it
+                        left.unlink(missing_ok=True)
             if not self._by_id:
                 file.unlink(missing_ok=True)
                 return
             new = Path(f"{file}.new")
-            new.write_text(json.dumps([asdict(failed) for failed in self._by_id.values()]), encoding="utf-8")
-            new.chmod(stat.S_IMODE(os.stat(self._beside).st_mode))  # who may read the store may read these
+            new.unlink(missing_ok=True)  # of a process that crashed, or a link that another user has put here
+            with open(new, "x", encoding="utf-8", opener=_open_private) as writing:
+                os.fchmod(writing.fileno(), stat.S_IMODE(os.stat(self._beside).st_mode))  # who may read the store may read these
+                json.dump([asdict(failed) for failed in self._by_id.values()], writing)
             new.replace(file)
         except OSError as error:
             _log.warning("other processes do not see the failed attempts of this one: %s", error)
 
+    def _files(self) -> list[tuple[int, Path]]:
+        """Return the files of all processes, each with its process; also those that a process has not finished writing."""
+        found = glob(f"{escape(self._beside)}-attempts.*") if self._beside is not None else []
+        named = ((_NAME.search(path), Path(path)) for path in found)
+        return [(int(name[1]), path) for name, path in named if name is not None]
+
     def _others(self) -> list[int]:
         """The other processes that keep a file."""
-        if self._beside is None:
-            return []
-        found = (path.rpartition(".")[2] for path in glob(f"{escape(self._beside)}-attempts.*"))
-        return [int(process) for process in found if process.isdigit() and int(process) != os.getpid()]
+        return [process for process, path in self._files() if process != os.getpid() and path.suffix != ".new"]
 
     def _read(self, process: int) -> list[FailedAttempt]:
         try:
@@ -154,10 +171,15 @@ class FailedAttempts:
         return [failed for failed in chosen if tasks[failed.task].get("pid") == failed.worker]
 
 
+def _open_private(path: str, flags: int) -> int:
+    """Open a file that only its owner may use, until its mode is set."""
+    return os.open(path, flags, 0o600)
+
+
 def _runs(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # no process has a number that large
         return False
     except PermissionError:  # of another user
         return True

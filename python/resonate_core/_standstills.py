@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from ._per_process import PerProcess
+
 if TYPE_CHECKING:
     from ._core import Store
 
@@ -102,7 +104,8 @@ def _described(slot: HeldSlot, sees: Callable[[str], bool]) -> str:
     return f"{job}, which waits for {', '.join(id if sees(id) else 'another job' for id in slot.awaits)}"
 
 
-_by_place: dict[str | int, dict[str, Standstill]] = {}
+#: Of this process, by place and worker: a forked child runs none of its parent's workers.
+_of_process: PerProcess[dict[str | int, dict[str, Standstill]]] = PerProcess(dict)
 
 
 def _place(store: Store) -> str | int:
@@ -112,15 +115,15 @@ def _place(store: Store) -> str | int:
 
 def note(store: Store, worker: str, standstill: Standstill | None) -> None:
     """Note that a worker stands still; None: it does not any more."""
-    place = _place(store)
+    place, by_place = _place(store), _of_process.get()
     if standstill is not None:
-        _by_place.setdefault(place, {})[worker] = standstill
-    elif worker in _by_place.get(place, ()):
-        del _by_place[place][worker]
-        if not _by_place[place]:
-            del _by_place[place]
+        by_place.setdefault(place, {})[worker] = standstill
+    elif worker in by_place.get(place, ()):
+        del by_place[place][worker]
+        if not by_place[place]:
+            del by_place[place]
 
 
 def standstills_of(store: Store) -> list[Standstill]:
     """Return the workers of a store that stand still, as far as this process runs them."""
-    return list(_by_place.get(_place(store), {}).values())
+    return list((_of_process.made or {}).get(_place(store), {}).values())
