@@ -11,6 +11,7 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from resonate.types import Value
 
 from resonate_core._failed_attempts import FailedAttempt, FailedAttempts, failed_attempts
 from resonate_core._lineage import calls_of
-from resonate_core.connection import Connection
+from resonate_core.connection import Connection, sdk
 from resonate_core.ui.access import StoreAccess
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.parameters import Parameters
@@ -88,6 +89,7 @@ def test_each_attempt_is_a_warning_with_its_traceback_and_the_next_try(
 
     asyncio.run(main())
     first, last, of_order = warnings_of(caplog)
+    assert "the installed SDK" not in caplog.text
     assert {record.levelname for record in caplog.records if record.name == LOGGER} == {"WARNING"}
     assert first.getMessage() == (
         "order-1:1 (charge) on worker 'default-1', attempt 1, failed: NameError: name 'undefined_name' is not defined; "
@@ -442,6 +444,46 @@ def test_a_forked_child_has_no_failures_and_standstills_of_its_parent(tmp_path: 
     command = [sys.executable, "-W", "ignore", "-c", FORKED, str(tmp_path / "x.db")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.splitlines() == ["0 0", "['of the child', 'of the parent']", "1 1"], done.stderr
+
+
+@pytest.mark.parametrize("missing", ["context", "effects", "core"])
+def test_a_program_runs_with_an_sdk_of_other_internals(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, missing: str
+):
+    """The modules of the SDK have imported each other by then: only the connection does not find a class in one of them."""
+
+    async def main() -> None:
+        for _ in range(2):
+            connection = Connection(rc.Store(clock=rc.ManualClock()))
+            resonate = client_of(connection, False, retry_policy=Constant(max_retries=1, delay=1))
+            with pytest.raises(NameError):
+                await connection.run_until(resonate.options(timeout=FAR).run("o", order))
+            await resonate.stop()
+
+    monkeypatch.setattr(sdk, "_missing", set(), raising=False)
+    monkeypatch.setitem(sys.modules, f"resonate.{missing}", ModuleType(f"resonate.{missing}"))
+    asyncio.run(main())
+    told = [record.getMessage() for record in caplog.records if record.name == "resonate_core.connection.sdk"]
+    assert len(told) == len(set(told)) >= 1
+    assert all(text.startswith(f"the installed SDK has no resonate.{missing}") for text in told)
+
+
+def test_a_program_runs_with_an_sdk_of_other_local_variables(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch):
+    async def main() -> None:
+        connection = Connection(rc.Store(clock=rc.ManualClock()))
+        attempts = connection.exchange.attempts
+        attempts._ending = dict.fromkeys(attempts._ending, "renamed")
+        resonate = client_of(connection, False, retry_policy=Never())
+        for id in ("a", "b"):
+            with pytest.raises(NameError):
+                await connection.run_until(resonate.options(timeout=FAR).run(id, order))
+        await resonate.stop()
+
+    monkeypatch.setattr(sdk, "_missing", set(), raising=False)
+    asyncio.run(main())
+    told = [record.getMessage() for record in caplog.records if record.name == "resonate_core.connection.sdk"]
+    assert len(told) == len(set(told)) == 2  # in the two functions that encode an end
+    assert all(text.startswith("the installed SDK has no local variable 'renamed'") for text in told)
 
 
 def test_a_warning_about_the_files_has_another_logger(beside: str, caplog: pytest.LogCaptureFixture):

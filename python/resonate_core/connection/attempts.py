@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 import sys
-from types import CodeType, FrameType, TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .._failed_attempts import FailedAttempt, FailedAttempts, failed_attempts
 from .._instants import length, moment
-from .sdk import sdk_module
+from .sdk import code_of, go_without
 from .work import Member, Work, current_work
 
 if TYPE_CHECKING:
@@ -36,12 +36,13 @@ class Attempts:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._noted: FailedAttempts = failed_attempts(store)
-        self._attempting: CodeType = sdk_module("resonate.context").Context.invoke_with_retry.__code__
+        self._attempting = code_of("resonate.context", "Context.invoke_with_retry")
         # The functions of the SDK that encode how a step and a task end, each with the local variable that holds the context.
-        self._ending: dict[CodeType, str] = {
-            sdk_module("resonate.effects").ResonateEffects.settle_promise.__code__: "child",
-            sdk_module("resonate.core").Core.execute_until_blocked_inner.__code__: "root_ctx",
+        ending = {
+            code_of("resonate.effects", "ResonateEffects.settle_promise"): "child",
+            code_of("resonate.core", "Core.execute_until_blocked_inner"): "root_ctx",
         }
+        self._ending = {code: variable for code, variable in ending.items() if code is not None}
 
     def waits(self, work: Work, due: int) -> None:
         """Note that held work waits. If the SDK handles an exception meanwhile, the work waits for its next attempt.
@@ -56,7 +57,9 @@ class Attempts:
         frame = None if error is None or error.__traceback__ is None else error.__traceback__.tb_frame
         if error is None or frame is None or frame.f_code is not self._attempting:
             return
-        step = frame.f_locals["self"].info
+        step = _step_of(frame, "self")
+        if step is None:
+            return
         worker = work.connection.pid
         number = self._noted.number(step.id, worker) + 1
         if work.connection.stopped:
@@ -74,20 +77,19 @@ class Attempts:
             encoder: The frame of the function that encodes it.
         """
         work = current_work.get()
-        context = self._ended_by(encoder)
-        if work is None or work.task_id is None or context is None:
+        step = self._ended_by(encoder)
+        if work is None or work.task_id is None or step is None:
             return  # it is a value, such as that of a promise that the program rejects
-        step = context.info
         number = self._noted.number(step.id, work.connection.pid) + 1
         self._noted.forget(step.id)
         self._warn(work, step, number, error, "there is no further attempt, and its promise is rejected")
 
     def _ended_by(self, encoder: FrameType | None) -> Any:
-        """Return the context of the durable function whose end is encoded, or None."""
+        """Return the durable function whose end is encoded, as the SDK describes it, or None."""
         if encoder is None or (name := self._ending.get(encoder.f_code)) is None:
             return None
         frame = encoder.f_back if name == "child" else encoder  # the step's own frame waits for its promise to be settled
-        return None if frame is None else frame.f_locals.get(name)
+        return None if frame is None else _step_of(frame, name)
 
     def ended(self, connection: Member, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Forget the failures of a task that its worker has given up or ended, and those of a step that is settled."""
@@ -114,6 +116,18 @@ class Attempts:
             exc_info=(type(error), error, _of_the_program(error.__traceback__)),
             extra=named,
         )
+
+
+def _step_of(frame: FrameType, variable: str) -> Any:
+    """Return how the SDK describes the durable function whose context a local variable holds; None, with a warning, if it does not."""
+    if variable not in frame.f_locals:
+        go_without(f"local variable {variable!r} in {frame.f_code.co_name}")
+        return None
+    step = getattr(frame.f_locals[variable], "info", None)
+    if not (hasattr(step, "id") and hasattr(step, "func_name")):
+        go_without("Context.info with id and func_name")
+        return None
+    return step
 
 
 def _text(error: BaseException) -> str:

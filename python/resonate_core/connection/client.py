@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import Store
-from .codecs import codec_behind, follow
+from .codecs import codec_behind, codec_of, follow
 from .delivery import anycast, unicast
 from .exchange import Exchange
 from .sdk import sdk_module
@@ -137,7 +137,7 @@ class Connection:
     def resonate(self, **overrides: Any) -> Resonate:
         """Return ``resonate.resonate.Resonate(**connection.settings())``, with arguments added or replaced."""
         made: Resonate = self._sdk.Resonate(**{**self.settings(), **overrides})
-        follow(made._codec, self.exchange.attempts.encodes)  # one without sources never calls `recv`
+        follow(codec_of(made), self.exchange.attempts.encodes)  # one without sources never calls `recv`
         return made
 
     def clock(self) -> int:

@@ -12,11 +12,13 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from .sdk import sdk_module
+from .sdk import code_of, go_without, sdk_module
 
-__all__ = ["codec_behind", "follow"]
+__all__ = ["codec_behind", "codec_of", "follow"]
 
 _FOLLOWED = "_resonate_core_follows"
+#: The methods of the SDK that decode a promise for a durable function.
+_DECODING = ("_absorb", "create_promise", "settle_promise")
 
 
 def codec_behind(receive: Callable[[str], None]) -> Any:
@@ -31,6 +33,14 @@ def codec_behind(receive: Callable[[str], None]) -> Any:
     return getattr(getattr(handler, "__self__", None), "_codec", None)
 
 
+def codec_of(client: Any) -> Any:
+    """Return the codec of a client of the SDK; None, with a warning, if it has none."""
+    codec = getattr(client, "_codec", None)
+    if codec is None:
+        go_without("Resonate._codec")
+    return codec
+
+
 def follow(codec: Any, encodes: Callable[[BaseException, FrameType | None], None]) -> None:
     """Have a codec report the exceptions that it encodes, and decode promises that have ended without a value to an error.
 
@@ -40,9 +50,11 @@ def follow(codec: Any, encodes: Callable[[BaseException, FrameType | None], None
     """
     if codec is None or getattr(codec, _FOLLOWED, False):
         return
-    encode, decode_promise = codec.encode, codec.decode_promise
-    effects = sdk_module("resonate.effects").ResonateEffects
-    of_durable_functions = {each.__code__ for each in (effects._absorb, effects.create_promise, effects.settle_promise)}
+    encode, decode_promise = getattr(codec, "encode", None), getattr(codec, "decode_promise", None)
+    if encode is None or decode_promise is None:
+        go_without("codec with encode and decode_promise")
+        return
+    of_durable_functions = {code_of("resonate.effects", f"ResonateEffects.{name}") for name in _DECODING}
 
     def encode_noticed(value: Any) -> Any:
         if isinstance(value, BaseException):
