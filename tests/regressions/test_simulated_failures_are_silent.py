@@ -155,3 +155,11 @@ if sys.version_info >= (3, 12):
         simulate(scenario)
         found = {record.getMessage() for record in caplog.records if record.levelno == logging.ERROR}
         assert found == {"core: execution failed, releasing task task_id=u promise_id=u"}
+
+
+def test_a_record_of_the_logger_of_steps_that_is_no_attempt_is_kept_out(caplog: pytest.LogCaptureFixture):
+    async def warns(world: Any) -> None:
+        logging.getLogger("resonate_core.connection.attempts").warning("no attempt")
+
+    simulate(warns)
+    assert told(caplog) == []

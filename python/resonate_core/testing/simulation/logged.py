@@ -83,8 +83,8 @@ class _Quiet(logging.Handler):
     def _is_passed(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING:
             return False
-        if record.name == _OF_STEPS:
-            return self._logged.takes(record.func, _error_of(record))  # type: ignore[attr-defined]
+        if record.name == _OF_STEPS and hasattr(record, "func"):
+            return self._logged.takes(record.func, _error_of(record))
         if record.name == _OF_JOBS and hasattr(record, "failure"):
             if not self._logged.takes(record.type, record.failure):  # type: ignore[attr-defined]
                 return False
