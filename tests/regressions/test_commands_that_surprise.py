@@ -7,7 +7,10 @@ did not hint at `run`; report lines through a pipe had raw milliseconds; `why QU
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -155,3 +158,29 @@ def test_why_counts_retries():
 def test_one_is_singular(db: str, capsys: pytest.CaptureFixture[str], tmp_path: Path):
     assert "1 schedule," in run(capsys, "check", db)[1]
     assert "1 schedule," in run(capsys, "copy", db, str(tmp_path / "copy.db"))[1]
+
+
+@pytest.mark.parametrize("words", ["jobs retry ", "jobs canel ", "job list "])
+def test_completion_after_a_command_of_another_name_offers_nothing(words: str):
+    line = f"resonate-core {words}"
+    seen = {"_RESONATE_CORE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()))}
+    command = [sys.executable, "-m", "resonate_core"]
+    done = subprocess.run(command, env={**os.environ, **seen}, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("command", "named"), [("purge --before 5", "purge"), ("jobs run --all --state archived --queue q", "run --all")]
+)
+def test_a_question_that_json_excludes_is_no_missing_terminal(
+    db: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, named: str
+):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    code, _, err = run(capsys, *command.split(), "--db", db)
+    assert code == 2 and f"{named} asks for confirmation, and standard input is no terminal: give --yes" in err
+    monkeypatch.setattr("sys.stdin", Terminal())
+    code, _, err = run(capsys, *command.split(), "--db", db, "--json")
+    assert code == 2 and f"{named} asks for confirmation, and --json excludes a question: give --yes" in err

@@ -51,7 +51,7 @@ class Commands(TyperGroup):
             Failure: There is no such command, and a command of another name does what it says (USAGE).
         """
         name = args[0]
-        if self.get_command(ctx, name) is None:
+        if not ctx.resilient_parsing and self.get_command(ctx, name) is None:  # completion offers nothing
             meant = _MEANT.get(name.lower(), name)
             for one in (meant, _ELSE.get(meant), _ELSE.get(name)):
                 if one in self.commands:

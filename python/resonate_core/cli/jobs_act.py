@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -17,7 +16,7 @@ from resonate_core.cli.completion import job_states
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
 from resonate_core.cli.jobs_options import GROUP, QUEUE, TYPE
 from resonate_core.cli.options import TAGS
-from resonate_core.cli.show import clean, confirmed, say
+from resonate_core.cli.show import clean, confirmed, need_terminal, say
 from resonate_core.cli.show_jobs import show_job, show_jobs
 from resonate_core.cli.values import one_of, pairs
 
@@ -87,10 +86,9 @@ def _confirm(session: Session, action: Action, filters: dict[str, Any]) -> None:
     """Ask for confirmation of a change of all matching jobs.
 
     Raises:
-        Failure: There is no terminal to ask on (USAGE), or the reply is no (FAILED).
+        Failure: It cannot ask (USAGE), or the reply is no (FAILED).
     """
-    if session.out.as_json or not sys.stdin.isatty():
-        raise Failure(f"{action.word} --all asks for confirmation, and standard input is no terminal: give --yes", Exit.USAGE)
+    need_terminal(session.out, f"{action.word} --all")
     states = [filters["state"]] if "state" in filters else action.states
     searches = [session.target.envelope("job.search", {**filters, "state": state, "limit": _PAGE}) for state in states]
     found, more = 0, False

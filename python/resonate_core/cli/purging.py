@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -11,7 +10,7 @@ from resonate_core._instants import counted, moment
 from resonate_core._states import ENDED_AT, PROMISE_STATES, ended_at
 from resonate_core.cli.command import Session
 from resonate_core.cli.exits import Exit, Failure
-from resonate_core.cli.show import confirmed
+from resonate_core.cli.show import confirmed, need_terminal
 from resonate_core.cli.target import Target
 
 __all__ = ["Purged", "confirm", "delete"]
@@ -55,10 +54,9 @@ def confirm(session: Session, until: int) -> None:
     """Ask for confirmation.
 
     Raises:
-        Failure: There is no terminal to ask on (USAGE), or the reply is no (FAILED).
+        Failure: It cannot ask (USAGE), or the reply is no (FAILED).
     """
-    if session.out.as_json or not sys.stdin.isatty():
-        raise Failure("purge asks for confirmation, and standard input is no terminal: give --yes", Exit.USAGE)
+    need_terminal(session.out, "purge")
     found, more = _settled(session.target, until)
     most = "at least " if more else "up to "  # what is still referred to stays
     if not confirmed(f"delete {most}{found}, settled before {moment(until)}?"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from resonate_core._instants import counted, length, moment
 from resonate_core._payloads import decoded
+from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.values import now
 
 if TYPE_CHECKING:
@@ -63,6 +64,18 @@ def clean(text: str) -> str:
         'a\\x1b[31mb\\n'
     """
     return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+def need_terminal(out: Output, command: str) -> None:
+    """Refuse a command that asks for confirmation where it cannot ask.
+
+    Raises:
+        Failure: The output is JSON, or standard input is no terminal (USAGE).
+    """
+    if out.as_json:
+        raise Failure(f"{command} asks for confirmation, and --json excludes a question: give --yes", Exit.USAGE)
+    if not sys.stdin.isatty():
+        raise Failure(f"{command} asks for confirmation, and standard input is no terminal: give --yes", Exit.USAGE)
 
 
 def confirmed(question: str) -> bool:
