@@ -7,6 +7,7 @@ well, or ran nothing as a listener; `retry_on` and `upcast` took asynchronous fu
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import threading
@@ -166,6 +167,60 @@ def test_a_stop_puts_it_back() -> None:
     with worker:
         assert began.wait(30)
     assert store.jobs.get(job.id).state == "pending"
+
+
+async def swallows(began: threading.Event, go_on: threading.Event) -> None:
+    began.set()
+    while not go_on.is_set():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(600)
+
+
+def returns_late(began: threading.Event, go_on: threading.Event) -> Any:
+    began.set()
+    assert go_on.wait(60)
+    return asyncio.sleep(0)
+
+
+async def end_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+@pytest.mark.parametrize("handler", [swallows, returns_late])
+def test_no_thread_waits_for_a_loop_that_does_not_run_any_more(handler: Callable[..., Any]) -> None:
+    """It waited for ever, with what the middleware had opened."""
+    began, go_on, left = threading.Event(), threading.Event(), threading.Event()
+    store = rc.Store()
+    worker = Worker(store, grace=0, poll_interval=20)
+
+    @worker.around
+    def middleware(job: JobContext) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            left.set()
+
+    job = worker.task("x")(lambda: handler(began, go_on)).enqueue()
+
+    async def main() -> None:
+        serving = asyncio.ensure_future(worker.serve())
+        await asyncio.to_thread(began.wait, 60)
+        worker.stop()
+        await serving
+
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(main())  # and no longer
+        go_on.set()
+        assert left.wait(60)
+        assert store.jobs.get(job.id).state in ("pending", "scheduled")
+    finally:
+        go_on.set()
+        loop.run_until_complete(end_others())
+        loop.close()
 
 
 def test_a_simulation() -> None:

@@ -249,7 +249,12 @@ def _finished(made: Any, finish: Finish) -> Any:
     """Return the result of a handler in a thread: awaited, if it is that of an asynchronous function."""
     if made is None or not inspect.isawaitable(made):
         return made
-    result, error, scope = finish(awaited(made))
+    try:
+        result, error, scope = finish(awaited(made))
+    except BaseException:
+        if inspect.iscoroutine(made) and inspect.getcoroutinestate(made) == inspect.CORO_CREATED:
+            made.close()  # else Python warns that it was never awaited
+        raise
     adopt(scope)
     if error is not None:
         raise error

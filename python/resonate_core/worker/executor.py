@@ -52,6 +52,8 @@ class Executor:
         self._orphans: dict[Attempt, None] = {}  # attempts that continue, and that the worker does not wait for, in order
         self._free = parts.settings.concurrency  # slots; below 0 if threads have more calls than that waiting for them
         self._ended: deque[Ended] = deque()  # from threads too
+        # For what threads wait, from them too; the coroutine until it has a task.
+        self._finishing: dict[Future[Awaited], Coroutine[Any, Any, Awaited] | None] = {}
         self._signalled = False
         self._over = False
         self._stopping = False
@@ -161,23 +163,33 @@ class Executor:
                 return  # the loop is closed, and the job was put back long ago
 
     def _finish(self, execution: Execution, made: Coroutine[Any, Any, Awaited]) -> Awaited:
-        """Await in the loop, for a thread, what its handler has returned."""
+        """Await in the loop, for a thread, what its handler has returned; until `close`, since the loop may not run any more then."""
+        if not self._beside:
+            made.close()
+            raise RuntimeError("a handler without threads must be asynchronous, or a wrapper by functools.wraps, to be awaited")
         ended: Future[Awaited] = Future()
 
         def begin_in_loop() -> None:
+            if ended.done():
+                return
+            self._finishing[ended] = None
             execution.finishing = self._loop.create_task(made)
             execution.finishing.add_done_callback(partial(_pass_on, ended))
             execution.cancel_if_unwanted()  # it may have been called off on the way
 
-        if not self._beside:
-            made.close()
-            raise RuntimeError("a handler without threads must be asynchronous, or a wrapper by functools.wraps, to be awaited")
+        self._finishing[ended] = made
         try:
-            self._loop.call_soon_threadsafe(begin_in_loop)
-        except RuntimeError:  # the loop is closed, and the job was put back long ago
+            if self._over:  # set before `close` looks at what is here
+                raise RuntimeError("the worker has ended, and the job was put back long ago")
+            self._loop.call_soon_threadsafe(begin_in_loop)  # raises if the loop is closed
+        except RuntimeError:
+            del self._finishing[ended]
             made.close()
             raise
-        return ended.result()
+        try:
+            return ended.result()
+        finally:
+            del self._finishing[ended]
 
     async def _run_in_loop(self, execution: Execution) -> None:
         self._end(await execution.run_async(self._around))
@@ -286,7 +298,7 @@ class Executor:
         self._wake.set()
 
     def close(self) -> None:
-        """End what is left if there was no stop: idle threads, timers, asynchronous handlers."""
+        """End what is left: idle threads, timers, asynchronous handlers, the waits of threads for the loop."""
         self._over = True
         for timer in self._timers:
             timer.cancel()
@@ -294,11 +306,18 @@ class Executor:
             if attempt.timer is not None:
                 attempt.timer.cancel()
             self._call_off(attempt, "stopping")
+        for ended, made in list(self._finishing.items()):
+            if not ended.done():
+                ended.set_exception(asyncio.CancelledError("the worker has ended"))
+            if made is not None:
+                made.close()
         self._pool.close()
 
 
 def _pass_on(ended: Future[Awaited], task: asyncio.Task[Awaited]) -> None:
     """Pass the result of a task on to the thread that waits for it."""
+    if ended.done():  # the worker has ended
+        return
     if task.cancelled():
         ended.set_exception(asyncio.CancelledError("what the handler returned was cancelled"))
     else:
