@@ -174,6 +174,14 @@ class Nested(pydantic.BaseModel):
     name: str = Field(alias="fullName", default="")
 
 
+class ByName(pydantic.BaseModel, validate_by_alias=False, validate_by_name=True):
+    number: int = Field(alias="x")
+
+
+class Outer(pydantic.BaseModel):
+    inner: ByName
+
+
 class Strict(pydantic.BaseModel, strict=True):
     at: dt.datetime
     id: uuid.UUID
@@ -207,6 +215,8 @@ MODELS: dict[str, Any] = {
     "differing aliases": FOUR,
     "choices of aliases": Choices.model_validate({"a": 5}),
     "nested": Nested.model_validate({"one": {"in": 4}, "many": [{"side": 2}], "fullName": "Ada"}),
+    "read by name alone": ByName.model_validate({"number": 6}),
+    "read by name alone, nested": Outer.model_validate({"inner": {"number": 6}}),
     "strict": Strict(at=NOON, id=uuid.UUID(int=7), colour=Colour.RED, pair=(1, 2), kinds=frozenset({"a"}), data=b"abc"),
     "bytes in base64": Base64(data=b"\xff\x00aGk="),
     "bytes of text": Text(data="é".encode()),

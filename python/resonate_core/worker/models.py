@@ -106,7 +106,9 @@ def _accepts(model: Any) -> bool:
         given = field.validation_alias
         choices = getattr(given, "choices", [given])
         accepted = {one if isinstance(one, str) else None for one in choices} if given is not None else {name}
-        if by_name:
+        if config.get("validate_by_alias") is False:
+            accepted = {name}
+        elif by_name:
             accepted.add(name)
         if not field.exclude and (field.serialization_alias or name) not in accepted:
             return False
