@@ -191,7 +191,7 @@ async def end_others() -> None:
 
 @pytest.mark.parametrize("handler", [swallows, returns_late])
 def test_no_thread_waits_for_a_loop_that_does_not_run_any_more(handler: Callable[..., Any]) -> None:
-    """It waited for ever, with what the middleware had opened."""
+    """It waited for ever, inside of its middleware."""
     began, go_on, left = threading.Event(), threading.Event(), threading.Event()
     store = rc.Store()
     worker = Worker(store, grace=0, poll_interval=20)
