@@ -1,7 +1,7 @@
 """Takes the pictures of the dashboard: every view in light, dark and on a phone, and the walk of docs/dashboard.md.
 
 Run `PYTHONPATH=tests .venv/bin/python -m browser.pictures [NAME...]` in the root of the repository, after `scripts/setup --all`,
-which installs Chromium and the font. Writes docs/pictures/ui/.
+which installs Chromium and the font (`.venv-dev/bin/python`, if `.venv` is yours). Writes docs/pictures/ui/.
 """
 
 from __future__ import annotations
