@@ -24,7 +24,7 @@ _COUNTERS = {
     "retried": "Jobs that wait for another attempt.",
     "archived": "Jobs that were archived.",
     "crashed": "Attempts whose lease expired.",
-    "expired": "Jobs that were not started in time.",
+    "expired": "Jobs whose first attempt had not started in time.",
     "cancelled": "Jobs that were cancelled.",
 }
 _HISTOGRAMS = {

@@ -43,7 +43,7 @@ def _ends(access: StoreAccess, job: Mapping[str, Any], *others: Next | None) -> 
     found = [one for one in others if one is not None]
     good, deadline = expires_at(job, job["state"]), job.get("deadline", NEVER)
     if good != NEVER:
-        found.append(Next("it expires if it has not started", good, is_step=True))
+        found.append(Next("it expires if its first attempt has not started", good, is_step=True))
     if deadline != NEVER:
         found.append(Next("its deadline is reached, and it fails", deadline, is_step=True))
     return min(found, key=lambda one: NEVER if one.at is None else one.at) if found else None
