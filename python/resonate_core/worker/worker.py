@@ -58,7 +58,7 @@ class Worker(Registry):
             step, they count as running while they wait.
         poll_interval: The longest pause between two claims, in ms or as a timedelta. Commits of this process, notices of PostgreSQL and
             the stream of a server wake the worker at once; only a job that another process has written to a file is seen this late.
-        heartbeat: How often leases are renewed, in ms or as a timedelta, less than the shorter lease; None: three times in it.
+        heartbeat: How often leases are renewed, in ms or as a timedelta, less than the shorter lease; None: a third of the shorter lease.
         grace: How long a stop waits for running jobs, in ms or as a timedelta.
         token: A bearer token, if `store_or_url` is the URL of a server.
         tracing: Whether enqueues and attempts have OpenTelemetry spans (extra ``otel``); None: if the program has configured a provider.
