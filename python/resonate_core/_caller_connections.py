@@ -39,9 +39,11 @@ def write_on(connection: Any, statement: StatementOf, request: str) -> Number:
         Unsupported: The connection is of another kind; nothing was written.
     """
     connection = _unwrapped(connection)
-    way = _way_of(connection)
-    if way is not None:
-        return way(connection, statement, request)
+    # A wrapper that passes attributes on has the method of the connection, which knows its object.
+    for known in (connection, getattr(getattr(connection, "execute", None), "__self__", None)):
+        way = _way_of(known)
+        if way is not None:
+            return way(known, statement, request)
     make = getattr(connection, "cursor", None)
     if callable(make) and not inspect.iscoroutinefunction(make):  # a wrapper that passes calls on, say
         cursor: Any = make()

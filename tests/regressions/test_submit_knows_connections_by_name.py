@@ -184,10 +184,11 @@ def sessions(engine: Any) -> dict[str, Callable[[], Any]]:
             sqlalchemy.orm.sessionmaker(engine, class_=WarningSession)
         ),
         "proxy": lambda: Proxy(WarningSession(engine)),
+        "delegate": lambda: Delegate(WarningSession(engine)),
     }
 
 
-SESSIONS = ["subclass", "scoped session", "the registry of scoped sessions", "proxy"]
+SESSIONS = ["subclass", "scoped session", "the registry of scoped sessions", "proxy", "delegate"]
 
 
 def through_session(engine: Any, kind: str, **options: Any) -> int:
@@ -293,17 +294,20 @@ class TracedAsyncpg(asyncpg.Connection):
         raise AssertionError("not this")
 
 
+@pytest.mark.parametrize("wrapper", ["itself", "proxy", "delegate"])
 @pytest.mark.parametrize("pooled", [False, True])
 @pytest.mark.parametrize("made", [{"connection_class": TracedAsyncpg}, {"record_class": OddRecord}], ids=["connection", "record"])
-def test_any_connection_of_asyncpg(made: dict[str, Any], pooled: bool, postgres_url: str) -> None:
+def test_any_connection_of_asyncpg(made: dict[str, Any], pooled: bool, wrapper: str, postgres_url: str) -> None:
+    wrap = WRAPPERS[wrapper]
+
     async def main() -> int:
         if not pooled:
             connection = await asyncpg.connect(plain(postgres_url), **made)
-            number = await create(connection, schema=schema_of(postgres_url))
+            number = await create(wrap(connection), schema=schema_of(postgres_url))
             await connection.close()
             return int(number)
         async with asyncpg.create_pool(plain(postgres_url), min_size=1, max_size=1, **made) as pool, pool.acquire() as connection:
-            return int(await create(connection, schema=schema_of(postgres_url)))
+            return int(await create(wrap(connection), schema=schema_of(postgres_url)))
 
     with rc.Store(postgres_url, clock=rc.ManualClock(0)) as store:
         check(store, asyncio.run(main()))
