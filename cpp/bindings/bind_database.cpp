@@ -13,6 +13,7 @@
 #include "gil.hpp"
 #include "resonate/postgres.hpp"
 #include "resonate/sqlite.hpp"
+#include "store_options.hpp"
 
 namespace resonate::python {
 
@@ -31,6 +32,7 @@ py::typing::Dict<py::str, py::int_> counts() {
 
 std::tuple<std::string, std::optional<std::int64_t>, std::int64_t> versions(const py::str& given) {
   const std::string place(text(given, "path_or_url"));
+  if (!is_postgres_url(place)) refuse_other_addresses(place, "path_or_url");
   const OutsidePython outside;
   SchemaVersions versions = is_postgres_url(place) ? postgres_schema_versions(place) : sqlite_schema_versions(place);
   return {std::move(versions.location), versions.found, versions.newest};

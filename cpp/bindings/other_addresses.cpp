@@ -48,21 +48,30 @@ std::optional<std::string> url_of_connection_string(const std::string& text) {
   for (std::string word; words >> word;)
     if (const std::size_t equals = word.find('='); equals != std::string::npos)
       values[word.substr(0, equals)] = word.substr(equals + 1);
-  if (text.find_first_of("'\\") != std::string::npos || values["host"].starts_with('/')) return "postgresql://HOST:PORT/DBNAME";
+  if (text.find_first_of("'\\") != std::string::npos || values["host"].starts_with('/') ||
+      values["dbname"].find_first_of(":@?=") != std::string::npos)  // libpq accepts a URL there
+    return "postgresql://HOST:PORT/DBNAME";
   const std::string& host = values["host"].empty() ? values["hostaddr"] : values["host"];
   return "postgresql://" + (values["user"].empty() ? "" : values["user"] + "@") +
          (host.find(':') == std::string::npos ? host : "[" + host + "]") + (values["port"].empty() ? "" : ":" + values["port"]) +
          "/" + values["dbname"];
 }
 
-// A URL without user and password.
-std::string without_secrets(const std::string& url) {
-  const std::size_t begin = url.find("://");
-  const std::size_t end = url.rfind('@');
-  return begin < end && end != std::string::npos ? url.substr(0, begin + 3) + "..." + url.substr(end) : url;
-}
-
 }  // namespace
+
+// Where a text has no form that is known, a password may be anywhere before the last '@' and behind a '?' or ';'.
+std::string without_secrets(const std::string& url) {
+  const std::size_t begin = url.find_first_not_of('/', std::min(url.find(':'), url.size() - 1) + 1);
+  if (begin == std::string::npos) return url;
+  const std::size_t host = url.rfind('@');
+  const std::size_t options = url.find_first_of("?;", begin);
+  std::string shown = url.substr(0, begin);
+  if (host != std::string::npos && host >= begin) {
+    if (options < host) return shown + "...";  // of the password, or the '@' is in an option
+    return shown + "..." + url.substr(host, options - host) + (options == std::string::npos ? "" : "?...");
+  }
+  return shown + url.substr(begin, options - begin) + (options == std::string::npos ? "" : "?...");
+}
 
 void refuse_other_addresses(const std::string& path, const char* argument) {
   const auto refuse = [argument](ErrorClass error, const std::string& got, const std::string& advice) {
@@ -84,7 +93,10 @@ void refuse_other_addresses(const std::string& path, const char* argument) {
   const std::string or_a_file = is_url ? "" : ", or an absolute path for a file of that name";
   if (is_one_of(scheme, {"postgres", "postgresql", "pg", "psql"})) {
     if (is_url) rest.erase(0, 2);
-    if (!is_url) rest = "/" + rest.substr(std::min(rest.size(), rest.find_first_not_of('/')));
+    if (!is_url) {
+      rest.erase(0, rest.find_first_not_of('/'));
+      if (rest.find('@') == std::string::npos) rest.insert(0, "/");
+    }
     refuse(error, got, ": write 'postgresql://" + rest + "'" + or_a_file);
   }
   if (is_one_of(scheme, {"sqlite", "sqlite3"})) {

@@ -80,7 +80,10 @@ std::string path_of(py::handle path_or_url) {
   if (path.starts_with(kSqliteUrl)) path.erase(0, kSqliteUrl.size());
   if (path.empty()) refuse(ErrorClass::invalid, "name a file (Store() without a path is in memory)");
   if (path == ":memory:" || path.starts_with("file::memory:")) refuse(ErrorClass::invalid, "be left out for a store in memory");
-  if (path.find('\0') != std::string::npos) refuse(ErrorClass::invalid, "contain no NUL");
+  if (path.find('\0') != std::string::npos) {
+    path = without_secrets(path);
+    refuse(ErrorClass::invalid, "contain no NUL");
+  }
   if (!is_postgres_url(path)) refuse_other_addresses(path, "path_or_url");
   return path;
 }

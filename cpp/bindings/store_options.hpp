@@ -44,6 +44,8 @@ struct OpenedStorage {
   std::shared_ptr<CommitNotices> notices = nullptr;
 };
 
+// A text that looks like an address, without what may be its user and its passwords.
+std::string without_secrets(const std::string& url);
 // Refuses a text that looks like the address of a store or server in another form than ours, and names the nearest form of ours.
 void refuse_other_addresses(const std::string& path, const char* argument);
 

@@ -1,5 +1,6 @@
 """`Store("host=db dbname=app")`, `Store("postgresql:app")` and `Store("sqlite:x.db")` made files of these names: the state was in a place
-that the caller did not mean, and no other process had it."""
+that the caller did not mean, and no other process had it. The errors of such texts showed passwords before the last '@' or in
+options."""
 
 from __future__ import annotations
 
@@ -38,6 +39,18 @@ FORMS = {
     "https://me:secret@shop.test": "to use a server, call resonate_core.connect",
     "http:localhost": "to use a server, call resonate_core.connect",
     "mysql://me:secret@db/app": "be the path of a SQLite file or a URL sqlite:/// or postgresql://, got 'mysql://...@db/app'",
+    "postgresql:me:secret@db/app": "got 'postgresql:...@db/app': write 'postgresql://...@db/app'",
+    "postgresql:/me:secret@db/app": "write 'postgresql://...@db/app'",
+    "postgresql+asyncpg://db/app?user=me&password=secret": "write 'postgresql://db/app?...'",
+    "postgresql+asyncpg://me:secret@db/app?ssl=secret": "write 'postgresql://...@db/app?...'",
+    "postgresql+psycopg://me:sec?ret:secret@db/app": "got 'postgresql+psycopg://...'",
+    "postgresql+psycopg://db/app?user=me&password=at@secret": "got 'postgresql+psycopg://...'",
+    "mysql://db/app?password=secret": "got 'mysql://db/app?...'",
+    "sqlserver://db;user=me;password=secret": "got 'sqlserver://db?...'",
+    "jdbc:postgresql://me:secret@db/app": "got 'jdbc:...@db/app'",
+    "http:me:secret@shop.test": "got 'http:...@shop.test'",
+    "sqlite+pysqlcipher://:secret@/x.db?cipher=aes": "got 'sqlite+pysqlcipher://...@/x.db?...'",
+    "dbname=postgresql://me:secret@db/app": "write 'postgresql://HOST:PORT/DBNAME'",
 }
 
 
@@ -65,11 +78,21 @@ def test_so_do_the_other_ways_to_a_store(given: str, tmp_path: Path, capsys: pyt
     with rc.Store() as store, pytest.raises((rc.Invalid, rc.Unsupported)):
         store.backup(given)
     for read in (rc.check_file, schema_versions):
-        with pytest.raises(rc.ResonateError):
+        with pytest.raises(rc.ResonateError) as refused:
             read(given)  # type: ignore[operator]
+        assert "secret" not in str(refused.value)
     ran = run_command(capsys, "promises", "create", "a", "--timeout", "1h", "--db", given, "--make")
     assert ran.code != 0 and "secret" not in ran.err
+    for command in (["migrate"], ["check"], ["promises", "get", "a"]):
+        ran = run_command(capsys, *command, "--db", given)
+        assert ran.code != 0 and "secret" not in ran.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_nul_shows_no_password() -> None:
+    with pytest.raises(rc.Invalid, match="contain no NUL") as refused:
+        rc.Store("postgresql://me:secret@db/app\0")
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["a:b.db", "app=1.db", "file:x.db", "postgres.db", "my sqlite.db", "host"])

@@ -59,8 +59,9 @@ def checked(place: Place, **options: Any) -> Checked:
                 problems += [f"{violation.name} ({violation.id}): {violation.detail}" for violation in store.check()]
                 counts = store.counts()
     except rc.ResonateError as error:
-        # The error of a damaged row does not name the store.
-        message = str(error) if not name or name in str(error) else f"{name}: {error}"
+        # The error of a damaged row does not name the store. That of a path in another form does, without its passwords.
+        named = not name or name in str(error) or isinstance(error, rc.Invalid)
+        message = str(error) if named else f"{name}: {error}"
         raise Failure(message, Exit.USAGE) from error
     if problems or counts is None:
         return Checked(name, problems, f"{name}: {counted(len(problems), 'problem')}")

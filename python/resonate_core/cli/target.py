@@ -16,7 +16,7 @@ import resonate_core as rc
 from resonate_core._lineage import Requests
 from resonate_core._server_client import NoEnvelope, Unreachable, envelope
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
-from resonate_core.cli.places import Place
+from resonate_core.cli.places import Place, refuse_missing
 from resonate_core.cli.show import say
 
 __all__ = ["DIALECTS", "Access", "Envelope", "FileTarget", "Target", "UrlTarget"]
@@ -125,7 +125,7 @@ class FileTarget(Target):
         except OSError as error:  # a folder that may not be looked into
             raise Failure(f"{place}: {error.strerror}", Exit.UNREACHABLE) from error
         if missing:
-            raise Failure(f"there is no file {str(place)!r}", Exit.UNREACHABLE)
+            refuse_missing(Path(place))
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", rc.errors.ClockWarning)

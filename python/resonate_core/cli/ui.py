@@ -12,7 +12,7 @@ import typer
 import resonate_core as rc
 from resonate_core._extras import how_to_install
 from resonate_core.cli.exits import Exit, Failure
-from resonate_core.cli.places import place_of
+from resonate_core.cli.places import place_of, refuse_missing
 from resonate_core.cli.show import say
 
 if TYPE_CHECKING:
@@ -136,9 +136,9 @@ def _is_recording(file: Path) -> bool:
         with open(file, "rb") as content:
             return content.read(len(_RECORDING)) == _RECORDING
     except OSError as error:
-        raise Failure(
-            f"there is no file {str(file)!r}" if not file.exists() else f"{file}: {error.strerror}", Exit.UNREACHABLE
-        ) from error
+        if not file.exists():
+            refuse_missing(file)
+        raise Failure(f"{file}: {error.strerror}", Exit.UNREACHABLE) from error
 
 
 def _own_names_only(app: Any) -> Any:
