@@ -61,6 +61,29 @@ def test_it_is_refused_and_nothing_changes(server: postgres_server.PostgresServe
         assert store.promises.create("a", FAR).state == "pending"
 
 
+def test_a_function_beside_tables_of_an_older_release_is_kept(server: postgres_server.PostgresServer) -> None:
+    """The migration to version 6 replaced a function `submission` of the application."""
+    url = server.url("shared_by_two")
+    with rc.Store(url) as store:
+        store.promises.create("a", FAR)
+    server.execute("DROP FUNCTION resonate.submit; DROP FUNCTION resonate.submission", "shared_by_two")
+    server.execute("UPDATE resonate.store_version SET version = 5", "shared_by_two")
+    server.execute(
+        "CREATE FUNCTION resonate.submission(request jsonb) RETURNS text LANGUAGE sql AS 'SELECT 1::text'; "
+        "CREATE FUNCTION resonate.submit(request jsonb) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",
+        "shared_by_two",
+    )
+    with pytest.raises(rc.StoreError) as refused:
+        rc.Store(url)
+    assert 'another program uses in the schema "resonate" (submission), so nothing was changed: rename them, or' in str(
+        refused.value
+    )
+    assert server.execute("SELECT resonate.submission('{}'), version FROM resonate.store_version", "shared_by_two") == [("1", "5")]
+    server.execute("ALTER FUNCTION resonate.submission RENAME TO submission_of_forms", "shared_by_two")
+    with rc.Store(url) as store:
+        assert store.promises.get("a").state == "pending"
+
+
 def test_other_names_in_a_schema_do_no_harm(server: postgres_server.PostgresServer) -> None:
     server.execute(
         "CREATE TABLE public.orders (id text); CREATE FUNCTION public.submit(a int) RETURNS int LANGUAGE sql AS 'SELECT 1'",

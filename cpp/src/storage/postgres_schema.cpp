@@ -210,7 +210,7 @@ ALTER TABLE schedules ADD COLUMN paused smallint NOT NULL DEFAULT 0;
 // A schema may be renamed, and another one may get its name: submit() inserts into the table that it was made with. The body of
 // such a function is bound when it is made, so no search path changes its meaning; submission() looks at no table.
 constexpr const char* kSixth = R"sql(
-CREATE OR REPLACE FUNCTION submission(request jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path TO pg_catalog, pg_temp AS $body$
+CREATE FUNCTION submission(request jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path TO pg_catalog, pg_temp AS $body$
 BEGIN
   IF jsonb_typeof($1) IS DISTINCT FROM 'object' THEN
     RAISE invalid_parameter_value USING MESSAGE = 'request must be an object, got ' || coalesce($1::text, 'NULL');
@@ -246,23 +246,20 @@ std::vector<std::string> statements_of(const std::string& migration) {
   throw Error(ErrorCode::storage, "store " + resonate::quoted(address.shown) + ": " + why);
 }
 
-// The names of the tables, indexes, sequences and functions that the migrations make.
-const std::vector<std::string>& names_of_ours() {
-  static const std::vector<std::string> all = [] {
-    std::vector<std::string> names;
-    for (const std::vector<std::string>& migration : postgres_migrations())
-      for (const std::string& statement : migration) {
-        std::istringstream words(statement);
-        std::string word;
-        if (!(words >> word) || word != "CREATE") continue;
-        while (words >> word && word != "TABLE" && word != "INDEX" && word != "SEQUENCE" && word != "FUNCTION") {
-        }
-        words >> word;
-        names.push_back(word.substr(0, word.find('(')));
+// The names of the tables, indexes, sequences and functions that the migrations from this version on add.
+std::vector<std::string> names_added_since(std::int64_t version) {
+  std::vector<std::string> names;
+  for (std::size_t next = static_cast<std::size_t>(version); next < postgres_migrations().size(); ++next)
+    for (const std::string& statement : postgres_migrations()[next]) {
+      std::istringstream words(statement);
+      std::string word;
+      if (!(words >> word) || word != "CREATE" || !(words >> word) || word == "OR") continue;  // OR REPLACE: one of ours
+      for (; words && word != "TABLE" && word != "INDEX" && word != "SEQUENCE" && word != "FUNCTION"; words >> word) {
       }
-    return names;
-  }();
-  return all;
+      words >> word;
+      names.push_back(word.substr(0, word.find('(')));
+    }
+  return names;
 }
 
 PostgresParameters schema_parameter(const PostgresAddress& address) {
@@ -271,8 +268,8 @@ PostgresParameters schema_parameter(const PostgresAddress& address) {
   return schema;
 }
 
-// Another system may have tables in a schema of this name.
-void refuse_names_in_use(PostgresConnection& connection, const PostgresAddress& address) {
+// Another system may have tables in a schema of this name, or may have put some beside those of an older release.
+void refuse_names_in_use(PostgresConnection& connection, const PostgresAddress& address, std::optional<std::int64_t> version) {
   static const PostgresStatement in_use{
       "names_in_use",
       "SELECT string_agg(found.name, ', ' ORDER BY found.name) FROM (SELECT relname::text AS name FROM pg_catalog.pg_class WHERE "
@@ -280,11 +277,14 @@ void refuse_names_in_use(PostgresConnection& connection, const PostgresAddress& 
       "typname::text FROM pg_catalog.pg_type WHERE typnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1) AND "
       "typname = ANY ($2::text[]) UNION SELECT proname::text FROM pg_catalog.pg_proc WHERE pronamespace = (SELECT oid FROM "
       "pg_catalog.pg_namespace WHERE nspname = $1) AND proname = ANY ($2::text[]) AND proargtypes = '3802'::oidvector) AS found"};
-  const std::vector<std::string_view> names(names_of_ours().begin(), names_of_ours().end());
+  const std::vector<std::string> added = names_added_since(version.value_or(0));
+  const std::vector<std::string_view> names(added.begin(), added.end());
   const PostgresResult found = connection.run(in_use, schema_parameter(address).texts(names));
   if (!found.row(0).is_null(0))
-    refuse(address, "a store needs names that another program uses in the schema " + resonate::quoted(address.schema) + " (" +
-                        found.row(0).text(0) + "), so nothing was changed: name another schema in the URL, as schema=NAME");
+    refuse(address,
+           "a store needs names that another program uses in the schema " + resonate::quoted(address.schema) + " (" +
+               found.row(0).text(0) + "), so nothing was changed: " +
+               (version ? "rename them, or move them to another schema" : "name another schema in the URL, as schema=NAME"));
 }
 
 // A role that may not create schemas may make the tables in one that exists.
@@ -340,7 +340,7 @@ void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddre
     connection.run(lock, schema_parameter(address));
     version = found_schema_version(connection, address);  // another process may have migrated it meanwhile
     if (version) require_known(*version);
-    if (!version) refuse_names_in_use(connection, address);
+    refuse_names_in_use(connection, address, version);
     if (!version) make_schema(connection, address);
     // pg_temp last: a function of the migrations must not find the caller's temporary tables instead of ours.
     connection.run(("SET LOCAL search_path TO " + address.quoted_schema() + ", pg_temp").c_str());

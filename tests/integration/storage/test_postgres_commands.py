@@ -135,7 +135,7 @@ def test_migrate_makes_the_tables(run: Run) -> None:
 
 
 def test_migrate_of_tables_of_the_first_release(run: Run) -> None:
-    """The test first removes what versions 2 to 5 added."""
+    """The test first removes what versions 2 to 6 added."""
     newest = newest_version()
     schemas = schemas_of_postgres()
     url = schemas.url(schemas.unused())
@@ -143,7 +143,10 @@ def test_migrate_of_tables_of_the_first_release(run: Run) -> None:
         store.promises.create("a", FAR)
     execute(url, "ALTER TABLE edges DROP COLUMN cancelled_with; ALTER TABLE promises DROP COLUMN cancels_jobs")
     execute(url, "ALTER TABLE schedules DROP COLUMN paused")
-    execute(url, "DROP FUNCTION submit; DROP TABLE inbox; DROP TABLE queue_hours; UPDATE store_version SET version = 1")
+    execute(
+        url,
+        "DROP FUNCTION submit; DROP FUNCTION submission; DROP TABLE inbox; DROP TABLE queue_hours; UPDATE store_version SET version = 1",
+    )
     ran = run("migrate", "--db", url, "--dry-run")
     assert ran.out == f"{shown(url)}: would be migrated from schema version 1 to {newest}\n"
     assert run("migrate", "--db", url, "--json").json == {"url": shown(url), "from": 1, "to": newest, "done": True}
