@@ -289,6 +289,7 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
         at = now.value_or(earliest);
       }
       if (durable_ && nothing_to_tick(*at)) {
+        storage_->catch_up();
         move_clock(*at);
         return fired;
       }
@@ -308,12 +309,16 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
 
 std::optional<Instant> Engine::next_due() {
   std::lock_guard lock(mutex_);
-  const StorageTransaction reading(*storage_, Access::read);
-  const Instant first = storage_->first_due();
-  RowRange last = rows_by_due();  // finds a row that is due at kNever itself
-  last.limit = 1;
-  if (first == kNever && storage_->rows(last).empty()) return std::nullopt;
-  return std::max(first, present());
+  const std::optional<Instant> due = [&]() -> std::optional<Instant> {
+    const StorageTransaction reading(*storage_, Access::read);
+    const Instant first = storage_->first_due();
+    RowRange last = rows_by_due();  // finds a row that is due at kNever itself
+    last.limit = 1;
+    if (first == kNever && storage_->rows(last).empty()) return std::nullopt;
+    return std::max(first, present());
+  }();
+  storage_->catch_up();  // a server that is idle asks for no more than this
+  return due;
 }
 
 std::vector<Violation> Engine::check() {

@@ -196,6 +196,9 @@ class Storage {
   // Makes the indexes of the newest jobs and roots, which only views read, unless they exist. A durable back end begins without
   // them, since they cost every write (decision 34); a range over one of them then sorts all rows. Call it outside a transaction.
   virtual void index_newest() {}
+  // Work that the back end has postponed, and that may take seconds. Ticks and looks at the next due step ask for it; reads do not,
+  // since their callers expect them to be short. Call it after a transaction.
+  virtual void catch_up() noexcept {}
   // Returns the path of the file; empty for a store in memory.
   const std::string& location() const noexcept { return location_; }
   // Returns whether another process has committed since this was last asked, as the last transaction saw it.

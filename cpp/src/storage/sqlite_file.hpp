@@ -53,7 +53,8 @@ class SqliteFile {
   // must be reopened.
   bool is_outdated() const noexcept;
 
-  // Shortens the log if it is long and no reader needs it any more. Does not wait. Call it outside of transactions.
+  // Shortens the log if it is long and no reader needs it any more. Waits for no lock, but copying the log takes time: a few
+  // seconds for 1 GB. Call it outside of transactions.
   void shorten_log() noexcept;
 
   // Throws the core's error for SQLite's last error; `action` is what failed ("open", "commit"). Throws Interrupted instead if an

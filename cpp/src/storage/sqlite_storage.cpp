@@ -101,10 +101,8 @@ void SqliteStorage::end() noexcept {
   try {
     query(Sql::rollback).run();
   } catch (const SQLite::Exception&) {
-    return disconnect();  // closing the connection rolls back the transaction
+    disconnect();  // closing the connection rolls back the transaction
   }
-  constexpr std::uint32_t kLook = 8;  // to look at the log costs more than a short read
-  if (!options_.read_only && ++transactions_ % kLook == 0) file_->shorten_log();
 }
 
 void SqliteStorage::load_many(const Lookups& records) {
@@ -305,6 +303,10 @@ void SqliteStorage::vacuum() {
 void SqliteStorage::index_newest() {
   require(Access::write);
   guarded("index", [&] { file_->database().exec(sqlite_newest_indexes()); });
+}
+
+void SqliteStorage::catch_up() noexcept {
+  if (file_ && !options_.read_only) file_->shorten_log();
 }
 
 std::size_t SqliteStorage::count(Table table) {

@@ -41,6 +41,7 @@ class SqliteStorage final : public Storage, private OpenConnection {
   void write(const Changes& changes) override;
   void vacuum() override;
   void index_newest() override;
+  void catch_up() noexcept override;
   std::size_t count(Table table) override;
   bool changed_elsewhere() override { return std::exchange(known_.changed_elsewhere, false); }
   std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
@@ -73,7 +74,6 @@ class SqliteStorage final : public Storage, private OpenConnection {
   KnownState known_;
   bool submission_waits_ = false;  // as of the last commit that was seen
   bool in_transaction_ = false;
-  std::uint32_t transactions_ = 0;  // that have ended without a commit
 };
 
 // Runs body and translates SQLite's errors into core errors.
