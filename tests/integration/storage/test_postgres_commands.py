@@ -56,7 +56,7 @@ def test_commands_take_its_url(postgres_url: str, run: Run) -> None:
     assert ran("migrate", "--db", url)[0] == 0
     assert ran("copy", url, url)[0] == 5
     assert ran("vacuum", "--db", url)[0] == 0
-    assert ran("purge", "--db", url, "--before", str(rc.SystemClock().now))[0] == 0
+    assert ran("purge", "--db", url, "--before", str(rc.SystemClock().now), "--yes")[0] == 0
     assert ran("promises", "get", "a", "--db", url)[0] == 4
     assert ran("promises", "get", "a", "--db", "redis://:t0p@127.0.0.1/0")[0] == 2
 
