@@ -42,7 +42,6 @@ MODULES: dict[str, str] = {
     "browser": ALL,
     "docs": ALL,
     "regressions/test_exported_notebooks_are_blank.py": ALL,
-    "unit/test_html_of_records.py": ALL,
     # Clients of npm, programs of every published client.
     "integration/clients": ALL,
     # PostgreSQL.

@@ -38,7 +38,7 @@ def outputs(asked: list[str], folder: Path, port: str) -> list[Done]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
     environment |= {"PATH": f"{programs}:{os.environ['PATH']}", "NO_PROXY": "127.0.0.1", "TZ": "UTC"}
     environment |= {
-        "PYTEST_ADDOPTS": "-W ignore::pytest.PytestAssertRewriteWarning",
+        "PYTEST_ADDOPTS": "-W ignore::pytest.PytestAssertRewriteWarning -p no:asyncio -p no:flaky -p no:rerunfailures",
         "PYTHONDONTWRITEBYTECODE": "1",
         "COLUMNS": "80",
     }

@@ -60,6 +60,7 @@ def clone(tmp_path: Path) -> Path:
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
+    (made / ".venv/made-by-scripts-setup").touch()
     git(made, "init", "-q")
     git(made, "add", ".")
     git(made, "commit", "-q", "-m", "A release")

@@ -137,7 +137,7 @@ def test_a_line_with_the_counts(run: Run, homes: tuple[Home, Home]) -> None:
     ran = run("copy", source, target)
     assert (ran.code, ran.out) == (
         0,
-        f"{shown(target)}: 1 promises, 1 tasks, 0 jobs, 0 schedules, 0 queues, 1 messages\n",
+        f"{shown(target)}: 1 promise, 1 task, 0 jobs, 0 schedules, 0 queues, 1 message\n",
     )
 
 
