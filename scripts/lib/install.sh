@@ -3,7 +3,7 @@
 # extras_of <level>: the extras of pyproject.toml that the level installs.
 extras_of() {
   case $1 in
-    demo) printf 'sdk,server\n' ;;
+    demo) printf 'cli,sdk\n' ;;
     test) printf 'sdk,tests\n' ;;
     dev | all) printf 'dev,docs,notebook,sdk\n' ;;
   esac
