@@ -266,6 +266,21 @@ def test_a_generator_function_is_refused(function: Any) -> None:
             worker.task("x", **option)(print)
 
 
+@pytest.mark.parametrize("function, kind", [(generator, "generator"), (async_generator, "async generator")])
+def test_a_wrapped_generator_function_fails_with_the_reason(function: Any, kind: str) -> None:
+    @functools.wraps(function)
+    def wrapper() -> Any:
+        return function()
+
+    store = rc.Store(clock=rc.ManualClock())
+    worker = Worker(store)
+    job = worker.task("x")(wrapper).enqueue()
+    worker.run_until_idle()
+    error = store.jobs.get(job.id).error
+    assert error is not None and error["code"] == "InvalidResult"
+    assert error["message"] == f"the handler must return its result, got the {kind} {function.__name__}, whose items nothing reads"
+
+
 def test_asynchronous_predicates_are_refused() -> None:
     worker = Worker(rc.Store(clock=rc.ManualClock()))
     for option in ({"retry_on": real}, {"upcast": real}):

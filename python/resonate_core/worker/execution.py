@@ -311,6 +311,10 @@ def _returned(context: JobContext, result: Any) -> Outcome:
     """The outcome of a handler that returned. One that knew that its time is over may have left halfway."""
     if context.reason == "timeout":
         return TIMED_OUT
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):  # a wrapper hides the generator function when it is registered
+        kind = type(result).__name__.replace("_", " ")
+        message = f"the handler must return its result, got the {kind} {result.__qualname__}, whose items nothing reads"
+        return Outcome("failed", failure=Failure("InvalidResult", message, retryable=False))
     return COMPLETED if result is None else Outcome("completed", result)
 
 
