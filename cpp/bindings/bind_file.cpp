@@ -2,6 +2,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <utility>
+
 #include "arguments.hpp"
 #include "bind.hpp"
 #include "fork_safety.hpp"
@@ -50,9 +52,23 @@ void backup(const StoreHandle& store, const TargetArgument& given) {
   });
 }
 
-std::size_t purge(const StoreHandle& store, const InstantArgument& given) {
+Purged purged(const StoreHandle& store, const InstantArgument& given) {
   const Instant settled_before = instant(given, "settled_before");
   return open(store).without_gil([=](Engine& engine) { return engine.purge(settled_before); });
+}
+
+std::size_t purge(const StoreHandle& store, const InstantArgument& given) { return purged(store, given).total(); }
+
+// For commands that say what they deleted.
+std::pair<std::size_t, Shown<"dict[str, int]">> purge_by_kind(const StoreHandle& store, const InstantArgument& given) {
+  const Purged gone = purged(store, given);
+  py::dict jobs;
+  for (std::size_t i = 0; i < kJobStates; ++i) {
+    if (gone.jobs[i] == 0) continue;
+    const std::string_view state = name_of(static_cast<JobState>(i));
+    jobs[py::str(state.data(), state.size())] = gone.jobs[i];
+  }
+  return {gone.promises, Shown<"dict[str, int]">(jobs)};
 }
 
 }  // namespace
@@ -104,6 +120,8 @@ Example:
     >>> store.purge(settled_before=1000)
     1
 )doc")
+      .def("_purge_by_kind", &purge_by_kind, py::kw_only(), py::arg("settled_before"),
+           "`purge`, which returns the number of promises that belong to no job, and the numbers of jobs by state.")
       .def(
           "vacuum", [](const StoreHandle& self) { open(self).without_gil([](Engine& engine) { engine.vacuum(); }); }, R"doc(
 Return the space of deleted promises to the file system. It rewrites the whole file and blocks other callers. It has no effect in

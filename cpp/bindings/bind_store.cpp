@@ -249,7 +249,7 @@ Example:
           py::arg("exc_type"), py::arg("exc"), py::arg("traceback"))
       .def_property_readonly(
           "_attached", [](StoreHandle& self) { return Shown<"dict[str, typing.Any]">(attached_to(self)); },
-          "What lives as long as the store, by name.")
+          "Objects that the package keeps for as long as this store lives, by name.")
       .def("__repr__", &repr)
       .def("_repr_html_", [](const py::object& self) { return html("store_html", self); });
 }

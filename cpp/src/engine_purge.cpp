@@ -17,7 +17,7 @@ constexpr std::size_t kRowsAtOnce = 200;
 // First runs the due steps and stores that instant. From then on no promise settles before it, and every promise settled before it
 // is drained, so references to those promises can only disappear. The references can therefore be collected page by page, and the
 // rows deleted page by page, while other callers work.
-std::size_t Engine::purge(Instant settled_before) {
+Purged Engine::purge(Instant settled_before) {
   (void)tick();
   index_in_slices();
   {
@@ -48,12 +48,15 @@ std::size_t Engine::purge(Instant settled_before) {
       for (const EdgeRef& edge : all_edges(*storage_, EdgeKind::callback, row->id())) kept.add(*edge);
     }
   });
-  std::size_t purged = 0;
+  Purged purged;
   each_page(Access::write, [&](WorkingSet& set, std::span<const RowRef> rows) {
     const Instant now = present();
-    for (const RowRef& row : rows) purged += purge_row(set, *row, kept, settled_before, now) ? 1 : 0;
+    for (const RowRef& row : rows) {
+      if (!purge_row(set, *row, kept, settled_before, now)) continue;
+      ++(row->job ? purged.jobs[static_cast<std::size_t>(row->job->state)] : purged.promises);
+    }
   });
-  if (purged > 0) {
+  if (purged.total() > 0) {
     std::lock_guard lock(mutex_);
     emit_replaced();
   }

@@ -84,7 +84,7 @@ TEST_P(RandomJobs, OneByOneAndInBatches) {
       now += random.below(200);
       ASSERT_EQ(texts_of(single.engine->tick(now)), texts_of(batched.engine->tick(now)));
       ASSERT_EQ(single.engine->take_messages().size(), batched.engine->take_messages().size());
-      ASSERT_EQ(single.engine->purge(now / 2), batched.engine->purge(now / 2));
+      ASSERT_TRUE(single.engine->purge(now / 2) == batched.engine->purge(now / 2));
       ASSERT_NO_FATAL_FAILURE(expect_same(single, batched));
     }
   }

@@ -169,7 +169,11 @@ TEST_P(Retention, PurgeKeepsTheCountsOfQueues) {
   store.must(TaskAcquire{"flow", 1, "w", kFar});
   store.clock->advance_to(100);
   (void)store.engine->take_messages();
-  EXPECT_EQ(store.engine->purge(100), 5u);
+  const Purged purged = store.engine->purge(100);
+  EXPECT_EQ(purged.promises, 0u);
+  EXPECT_EQ(purged.jobs[static_cast<std::size_t>(JobState::completed)], 4u);
+  EXPECT_EQ(purged.jobs[static_cast<std::size_t>(JobState::cancelled)], 1u);
+  EXPECT_EQ(purged.total(), 5u);
   EXPECT_EQ(store.state("r0"), "running");
   EXPECT_EQ(store.state("awaited"), "completed");  // the task "flow" may read it again
   EXPECT_EQ(store.count(JobState::completed, "q"), 1);
@@ -180,7 +184,7 @@ TEST_P(Retention, PurgeKeepsTheCountsOfQueues) {
   store.settle("flow");
   store.clock->advance_to(200);
   (void)store.engine->take_messages();
-  EXPECT_EQ(store.engine->purge(200), 2u);
+  EXPECT_EQ(store.engine->purge(200).total(), 2u);
   EXPECT_EQ(store.count(JobState::completed, "q"), 0);
   store.expect_no_violations();
 }

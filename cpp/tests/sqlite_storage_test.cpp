@@ -242,14 +242,14 @@ TEST_F(SqliteStorageTest, PurgeKeepsWhatIsStillReferredTo) {
   settle(*engine, "root.1");
   EXPECT_EQ(refusal([&] { engine->purge(now + 1); }).first, ErrorCode::invalid);
   engine->tick(100);
-  EXPECT_EQ(engine->purge(100), 1u);
+  EXPECT_EQ(engine->purge(100).total(), 1u);
   EXPECT_EQ(get(*engine, "done").status, 404);
   EXPECT_EQ(get(*engine, "heard").status, 200);   // its unblock is undelivered
   EXPECT_EQ(get(*engine, "root.1").status, 200);  // its workflow is still running
   EXPECT_EQ(engine->take_messages().size(), 1u);
   settle(*engine, "root");
   engine->tick(200);
-  EXPECT_EQ(engine->purge(200), 3u);
+  EXPECT_EQ(engine->purge(200).total(), 3u);
   EXPECT_TRUE(engine->check().empty());
   EXPECT_EQ(engine->promise_count(), 0u);
 }

@@ -9,11 +9,13 @@
 // (interruption.hpp).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +47,15 @@ struct TraceEvent {
   Storage* replaced = nullptr;                     // the new state after the whole state was replaced (restore, reset)
 };
 using TraceSink = std::function<void(const TraceEvent&)>;
+
+// How many records a purge deleted.
+struct Purged {
+  std::size_t promises = 0;                    // those of no job
+  std::array<std::size_t, kJobStates> jobs{};  // by state
+
+  std::size_t total() const { return std::accumulate(jobs.begin(), jobs.end(), promises); }
+  bool operator==(const Purged&) const = default;
+};
 
 class Plan;
 class WorkingSet;
@@ -116,9 +127,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   }
 
   // Deletes the promises that were settled before that instant, unless an undelivered message or an unfinished task still needs
-  // them. Returns how many were deleted. It uses several short transactions; an interrupt between two of them keeps the committed
+  // them. Returns what was deleted. It uses several short transactions; an interrupt between two of them keeps the committed
   // ones. Error (invalid): the instant is in the future.
-  std::size_t purge(Instant settled_before);
+  Purged purge(Instant settled_before);
 
   // Returns every violated invariant with its name; empty if all hold.
   std::vector<Violation> check();

@@ -125,7 +125,8 @@ def purge(
 ) -> None:
     """Delete promises and jobs that were settled long ago, with their tasks.
 
-    What is still referred to stays. It asks first, and shows how many there are; without a terminal it needs --yes.
+    What others still need stays: an awaiter, a task or an undelivered message names it. It asks first, and shows how many there are;
+    without a terminal it needs --yes.
     """
     if (older_than is None) == (before is None):
         raise Failure("purge: give one of --older-than and --before", Exit.USAGE)

@@ -85,15 +85,4 @@ def _settled(target: Target, until: int) -> tuple[Purged, bool]:
 
 def delete(store: Store, until: int) -> Purged:
     """Delete what was settled before an instant, and return how much it was."""
-    before = _jobs(store)
-    gone = store.purge(settled_before=until)
-    after = _jobs(store)
-    jobs = {state: max(0, before[state] - after[state]) for state in ENDED_AT}
-    return Purged(max(0, gone - sum(jobs.values())), {state: number for state, number in jobs.items() if number})
-
-
-def _jobs(store: Store) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for queue in store.queues.stats():
-        counts.update(queue["counts"])
-    return counts
+    return Purged(*store._purge_by_kind(settled_before=until))
