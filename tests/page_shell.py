@@ -19,20 +19,23 @@ SCRIPT = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 #: A file that the page shows whole; of settings.py, which Django makes, it shows what is added.
 FILE = re.compile(r"^<!-- file: (\S+) -->\n```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = "-- end of command --"
-# What differs from run to run, and what stands for it on both sides.
+INSTANT = (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,]\d{3}Z?"), "INSTANT")
+MILLISECONDS = (re.compile(r"\b\d{13}\b"), "MS")
+PROCESS = (re.compile(r"\bprocess \d+"), "PROCESS")
+# What differs from run to run, and what stands for it on both sides. The order counts: an instant contains a day and figures.
 CHANGING = [
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "INSTANT"),
-    (re.compile(r"\b\d{13}\b"), "MS"),
-    (re.compile(r"\bprocess \d+"), "PROCESS"),
+    INSTANT,
+    MILLISECONDS,
+    PROCESS,
     (re.compile(r"\b\d{4,6} bytes"), "BYTES"),
     (re.compile(r"\bin \d+\.\d\ds(?: \(.*\))?"), "in SECONDS"),
 ]
 # The page of the command line shows durations and figures everywhere.
 CHANGING_IN_CLI = [
-    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,]\d{3}Z?"), "INSTANT"),
-    (re.compile(r"\bprocess \d+"), "PROCESS"),
+    INSTANT,
+    PROCESS,
     (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "DAY"),
-    (re.compile(r"\b\d{13}\b"), "MS"),
+    MILLISECONDS,
     (re.compile(r'"durationMs": \d+'), "DURATION"),
     (re.compile(r"Errno \d+"), "ERRNO"),
     (re.compile(r"\b\d+(\.\d+)?(ms|s|m|h|d)( \d+[smh])?\b"), "LENGTH"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,20 @@ LONG = 16 * 1024 * 1024
 
 def size(path: Path) -> int:
     return Path(f"{path}-wal").stat().st_size
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Another program that has read in a transaction, which stays open."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        count(reader)
+        yield reader
+
+
+def count(reader: sqlite3.Connection) -> int:
+    """How many promises its transaction sees."""
+    return reader.execute("SELECT count(*) FROM resonate_promises").fetchone()[0]
 
 
 def grow(store: rc.Store, path: Path) -> None:
@@ -45,13 +59,11 @@ CALLS: dict[str, Callable[[rc.Store], object]] = {
 def test_it_shrinks_when_the_reader_leaves(tmp_path: Path, calls: str) -> None:
     path = tmp_path / "app.db"
     with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store:
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
-            reader.execute("BEGIN")
-            reader.execute("SELECT count(*) FROM resonate_promises").fetchall()
+        with reading(path) as reader:
             grow(store, path)
             assert store.promises.get("p0").state == "pending"  # the store does not wait for the reader
             assert size(path) > LONG
-            assert reader.execute("SELECT count(*) FROM resonate_promises").fetchone() == (0,)
+            assert count(reader) == 0
         CALLS[calls](store)
         assert size(path) <= LONG
         assert store.check() == []
@@ -62,9 +74,7 @@ def test_reads_do_not_copy_it(tmp_path: Path) -> None:
     """Copying a log of 1 GB takes seconds, and who reads on an event loop expects a short call."""
     path = tmp_path / "app.db"
     with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store:
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
-            reader.execute("BEGIN")
-            reader.execute("SELECT count(*) FROM resonate_promises").fetchall()
+        with reading(path):
             grow(store, path)
         before = size(path), path.stat().st_size
         for _ in range(16):
@@ -79,16 +89,14 @@ def test_a_reader_of_the_newest_state_stops_nothing(tmp_path: Path) -> None:
     """All of the log is in the file, and the reader still uses the log."""
     path = tmp_path / "app.db"
     with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store:
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
-            reader.execute("BEGIN")
-            reader.execute("SELECT count(*) FROM resonate_promises").fetchall()
+        with reading(path) as reader:
             grow(store, path)
             reader.execute("COMMIT")
             reader.execute("BEGIN")
-            count = reader.execute("SELECT count(*) FROM resonate_promises").fetchone()
+            before = count(reader)
             for number in range(3):
                 store.promises.create(f"beside-{number}", FAR)
-            assert reader.execute("SELECT count(*) FROM resonate_promises").fetchone() == count
+            assert count(reader) == before
         store.promises.create("after", FAR)
         assert size(path) <= LONG
 
@@ -97,9 +105,7 @@ def test_a_store_in_another_process_finds_the_commits(tmp_path: Path) -> None:
     """A log that is emptied takes nothing from a process that has read it."""
     path = tmp_path / "app.db"
     with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store, rc.Store(path, clock=rc.ManualClock(0)) as other:
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
-            reader.execute("BEGIN")
-            reader.execute("SELECT count(*) FROM resonate_promises").fetchall()
+        with reading(path):
             grow(store, path)
             assert other.promises.get("p0").state == "pending"
         store.promises.create("after", FAR)

@@ -17,7 +17,7 @@ DEEPEST = 500
 
 
 def decoded(data):
-    """What the data mean: the value of JSON in base64, with exact numbers; None if they are anything else."""
+    """The value that the data encode, JSON in base64, with exact numbers; None if the data are anything else."""
     try:
         text = base64.b64decode(data, validate=True).decode("utf-8")
         return json.loads(text, parse_int=decimal.Decimal, parse_float=decimal.Decimal, parse_constant=refuse_constant), True
