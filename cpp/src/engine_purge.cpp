@@ -2,6 +2,7 @@
 #include "codec/state_view.hpp"
 #include "engine_transaction.hpp"
 #include "machine/purge.hpp"
+#include "machine/settle.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
 
@@ -51,7 +52,8 @@ Purged Engine::purge(Instant settled_before) {
   Purged purged;
   each_page(Access::write, [&](WorkingSet& set, std::span<const RowRef> rows) {
     const Instant now = present();
-    for (const RowRef& row : rows) {
+    for (const RowRef& stored : rows) {
+      const RowRef row = shown_at(stored, now);  // no step settles a promise that timed out and that nothing waits for
       if (!purge_row(set, *row, kept, settled_before, now)) continue;
       ++(row->job ? purged.jobs[static_cast<std::size_t>(row->job->state)] : purged.promises);
     }

@@ -3758,6 +3758,10 @@ class Store(typing.Generic[_ClockOfStore]):
         read_only: bool = False,
     ) -> None: ...
     def __repr__(self) -> str: ...
+    def _purge_by_kind(self, *, settled_before: int | datetime.datetime) -> tuple[int, dict[str, int]]:
+        """
+        `purge`, which returns the number of promises that belong to no job, and the numbers of jobs by state.
+        """
     def _repr_html_(self) -> str: ...
     def _run_calls(self, envelopes: list[dict[str, typing.Any]]) -> list[tuple[int, typing.Any]]:
         """
@@ -4362,7 +4366,7 @@ class Store(typing.Generic[_ClockOfStore]):
     @property
     def _attached(self) -> dict[str, typing.Any]:
         """
-        What lives as long as the store, by name.
+        Objects that the package keeps for as long as this store lives, by name.
         """
     @property
     def aio(self) -> resonate_core.aio.AsyncStore:
