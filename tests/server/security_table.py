@@ -61,7 +61,7 @@ TOKENS: list[tuple[str, str | None, str]] = [
     ("prefix 5", token({"prefix": 5}), "without rights"),
     ("tenant1.", token({"prefix": OWN}), "restricted"),
     ("queues", token({"prefix": OWN, "queues": ["sha*"]}), "sharing"),
-    ("no queues", token({"prefix": OWN, "queues": {"shared": True}}), "restricted"),
+    ("no queues", token({"prefix": OWN, "queues": {"shared": True}}), "without rights"),
     ('prefix ""', token({"prefix": ""}), "free"),
     ("admin", token({"role": "admin"}), "free"),
 ]

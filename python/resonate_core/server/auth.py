@@ -7,7 +7,7 @@ import math
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -72,7 +72,9 @@ class Identity:
         prefix: The claim ``prefix``: ids and queues that start with it; "" for all, None (no such claim, or not a text) for none.
         queues: The claim ``queues``: further queues that may be used, by name or by a pattern with ``*``.
         dashboard: The claim ``role`` if it is one of the dashboard: "none", "read" or "operate".
-        name: The claim ``sub``, for the audit lines.
+        name: The claim ``sub``.
+        issuer: The claim ``iss``.
+        broken: A claim that breaks its rule, such as a ``prefix`` that is no text: the token permits nothing.
 
     Example:
         >>> from resonate_core.server.auth import Identity
@@ -87,6 +89,8 @@ class Identity:
     queues: tuple[str, ...] = ()
     dashboard: str | None = field(default=None, repr=False)
     name: str | None = field(default=None, repr=False, compare=False)
+    issuer: str | None = field(default=None, repr=False, compare=False)
+    broken: str | None = field(default=None, repr=False, compare=False)
 
     @property
     def for_people(self) -> bool:
@@ -280,16 +284,45 @@ class Authenticator:
 
 
 def _identity(claims: Mapping[str, Any]) -> Identity:
-    role, prefix, queues, name = claims.get("role"), claims.get("prefix"), claims.get("queues"), claims.get("sub")
-    dashboard = role.lower() if isinstance(role, str) and role.lower() in ("none", "read", "operate") else None
-    listed = queues if isinstance(queues, list) else [queues]
+    broken = next((name for name, rule in _RULES.items() if name in claims and not rule(claims[name])), None)
+    if broken is not None:
+        # Not a guess at what was meant: a token without a prefix may permit more than one with a prefix.
+        return Identity(admin=False, prefix=None, broken=broken)
+    role, prefix, queues = claims.get("role", "").lower(), claims.get("prefix"), claims.get("queues", [])
     return Identity(
-        admin=isinstance(role, str) and role.lower() == "admin",
-        prefix=_text(prefix, "prefix") if isinstance(prefix, str) else None,
-        queues=tuple(_text(queue, "queues") for queue in listed if isinstance(queue, str)),
-        dashboard=dashboard,
-        name=name[:200] if isinstance(name, str) else None,
+        admin=role == "admin",
+        prefix=None if prefix is None else _text(prefix, "prefix"),
+        queues=tuple(_text(queue, "queues") for queue in ([queues] if isinstance(queues, str) else queues)),
+        dashboard=role if role in ("none", "read", "operate") else None,
+        name=claims.get("sub"),
+        issuer=claims.get("iss"),
     )
+
+
+def _is_text(claim: Any) -> bool:
+    return isinstance(claim, str)
+
+
+def _is_word(claim: Any) -> bool:
+    return isinstance(claim, str) and claim == claim.strip()
+
+
+def _is_beginning(claim: Any) -> bool:
+    return isinstance(claim, str) and (claim == "" or not claim.isspace())
+
+
+def _are_queues(claim: Any) -> bool:
+    return all(_is_beginning(queue) for queue in (claim if isinstance(claim, list) else [claim]))
+
+
+#: The claims that decide about rights, and those that name the bearer, with their rules. Each may be left out.
+_RULES: dict[str, Callable[[Any], bool]] = {
+    "role": _is_word,
+    "prefix": _is_beginning,
+    "queues": _are_queues,
+    "sub": _is_text,
+    "iss": _is_text,
+}
 
 
 def _text(claim: str, name: str) -> str:

@@ -60,7 +60,9 @@ def dashboard(
         if not authorizer.requires_tokens:
             return Principal(ui.role if ui.role is not None else local_role(scope), address=address)
         identity = authorizer.identify(scope)
-        return 401 if identity is None else _principal(identity, address)
+        if identity is None:
+            return 401
+        return 403 if identity.broken is not None else _principal(identity, address)
 
     def run_here(envelope: Envelope) -> Answer:
         running = current[0]
