@@ -79,7 +79,8 @@ std::vector<State> states_of(py::handle given, Parse parse, const char* what) {
 
 void fill(FindQuery& query, const OptionalStr& id, const StringMapping& tags, const OptionalInstant& created_since,
           const OptionalInstant& created_until, const OptionalInstant& settled_since, const OptionalInstant& settled_until,
-          const OptionalInt& limit, const OptionalInt& scan, const OptionalStr& cursor) {
+          const OptionalInt& limit, const OptionalInt& scan, const OptionalStr& cursor, const OptionalStr& prefix) {
+  query.prefix = optional_text(prefix, "prefix").value_or("");
   query.id = optional_text(id, "id");
   query.tags = string_map(tags, "tags");
   query.created_since = optional_instant(created_since, "created_since").value_or(kUnset);
@@ -94,9 +95,10 @@ void fill(FindQuery& query, const OptionalStr& id, const StringMapping& tags, co
 JobsFound jobs(const Views& self, const JobStates& states, const OptionalStr& queue, const OptionalStr& type, const OptionalStr& id,
                const StringMapping& tags, const OptionalStr& error, const OptionalStr& payload,
                const OptionalInstant& created_since, const OptionalInstant& created_until, const OptionalInstant& settled_since,
-               const OptionalInstant& settled_until, const OptionalInt& limit, const OptionalInt& scan, const OptionalStr& cursor) {
+               const OptionalInstant& settled_until, const OptionalInt& limit, const OptionalInt& scan, const OptionalStr& cursor,
+               const OptionalStr& prefix) {
   FindJobs query;
-  fill(query, id, tags, created_since, created_until, settled_since, settled_until, limit, scan, cursor);
+  fill(query, id, tags, created_since, created_until, settled_since, settled_until, limit, scan, cursor, prefix);
   query.states = states_of<JobState>(states, job_state_named, "states of a job");
   query.queue = optional_text(queue, "queue");
   query.type = optional_text(type, "type");
@@ -108,9 +110,9 @@ JobsFound jobs(const Views& self, const JobStates& states, const OptionalStr& qu
 PromisesFound promises(const Views& self, const PromiseStates& states, const OptionalStr& id, const StringMapping& tags,
                        const OptionalInstant& created_since, const OptionalInstant& created_until,
                        const OptionalInstant& settled_since, const OptionalInstant& settled_until, const OptionalInt& limit,
-                       const OptionalInt& scan, const OptionalStr& cursor) {
+                       const OptionalInt& scan, const OptionalStr& cursor, const OptionalStr& prefix) {
   FindPromises query;
-  fill(query, id, tags, created_since, created_until, settled_since, settled_until, limit, scan, cursor);
+  fill(query, id, tags, created_since, created_until, settled_since, settled_until, limit, scan, cursor, prefix);
   query.states = states_of<PromiseState>(states, promise_state_named, "states of a promise");
   return {on_snapshot(self, [&](Storage& storage, Instant now) { return find_roots(storage, query, now); })};
 }
@@ -132,9 +134,10 @@ const char* name_of(DueKind kind) noexcept {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-Dicts due(const Views& self, const Int& limit) {
+Dicts due(const Views& self, const Int& limit, const OptionalStr& prefix) {
   const std::size_t most = size_of(limit, "limit", 0, 1, 1000);
-  const std::vector<NextDue> next = on_snapshot(self, [&](Storage& storage, Instant) { return next_due_of(storage, most); });
+  const std::string start = optional_text(prefix, "prefix").value_or("");
+  const std::vector<NextDue> next = on_snapshot(self, [&](Storage& storage, Instant) { return next_due_of(storage, most, start); });
   py::list made;
   for (const NextDue& one : next) {
     py::dict shown;
@@ -163,9 +166,12 @@ py::dict lease_dict(const Row& row) {
   return made;
 }
 
-JsonDict leases(const Views& self, const Int& limit) {
+JsonDict leases(const Views& self, const Int& limit, const OptionalStr& prefix) {
   const std::size_t most = size_of(limit, "limit", 0, 1, 10'000);
-  const Leases found = on_few_rows(self, [&](Storage& storage, Instant) { return leases_of(storage, most); });
+  const std::string start = optional_text(prefix, "prefix").value_or("");
+  const Leases found = start.empty()
+                           ? on_few_rows(self, [&](Storage& storage, Instant) { return leases_of(storage, most); })
+                           : on_snapshot(self, [&](Storage& storage, Instant) { return leases_of(storage, most, start); });
   py::list items;
   for (const RowRef& row : found.rows) items.append(lease_dict(*row));
   py::dict made;
@@ -268,11 +274,12 @@ Example:
     ['b', 'a']
 )doc");
   bound
-      .def("due", &due, py::arg("limit") = 50, R"doc(
+      .def("due", &due, py::arg("limit") = 50, py::kw_only(), py::arg("prefix") = py::none(), R"doc(
 Return the next timers, the earliest first.
 
 Args:
     limit: The most timers, 1..1000.
+    prefix: If it is not empty, only the first 10,000 promises and schedules whose ids begin with it are examined.
 
 Returns:
     For each its instant `at` (Unix ms; None: at once), its `kind` ("drain", "timeout", "lease", "dispatch", "retention" or "schedule") and
@@ -287,11 +294,12 @@ Example:
     >>> store.views.due()
     [{'at': 60000, 'kind': 'dispatch', 'id': 'a'}]
 )doc")
-      .def("leases", &leases, py::arg("limit") = 1000, R"doc(
+      .def("leases", &leases, py::arg("limit") = 1000, py::kw_only(), py::arg("prefix") = py::none(), R"doc(
 Return the tasks and jobs that processes hold, by process and id.
 
 Args:
     limit: The most leases, 1..10000.
+    prefix: If it is not empty, only the first 10,000 promises whose ids begin with it are examined.
 
 Returns:
     `items`, each with `pid`, `kind` ("task" or "job"), `id`, `version`, `expiresAt`, `ttl`, `heartbeatAt` (when it was last renewed:
@@ -390,7 +398,8 @@ Example:
                                {"settled_until"},
                                {"limit"},
                                {"scan"},
-                               {"cursor"}}},
+                               {"cursor"},
+                               {"prefix"}}},
                              "resonate_core._core.JobsFound", R"doc(
 Return the newest matching jobs.
 
@@ -409,6 +418,8 @@ Args:
     limit: The most jobs, 1..1000; default: 50.
     scan: The most rows that are examined, 1..100000; default: 10000.
     cursor: The `cursor` of the previous page.
+    prefix: If it is not empty, only rows whose ids begin with it are examined and counted: by id, in slices of `scan` rows, each the
+        newest first.
 
 Returns:
     A page. Its `cursor` is None if no row is left; otherwise the search continues there, also if the page is empty.
@@ -432,7 +443,8 @@ Example:
                                    {"settled_until"},
                                    {"limit"},
                                    {"scan"},
-                                   {"cursor"}}},
+                                   {"cursor"},
+                                   {"prefix"}}},
                                  "resonate_core._core.PromisesFound", R"doc(
 Return the newest matching promises that are no jobs and that are their own origin: the roots of workflows.
 
@@ -447,6 +459,8 @@ Args:
     limit: The most promises, 1..1000; default: 50.
     scan: The most rows that are examined, 1..100000; default: 10000.
     cursor: The `cursor` of the previous page.
+    prefix: If it is not empty, only rows whose ids begin with it are examined and counted: by id, in slices of `scan` rows, each the
+        newest first.
 
 Returns:
     A page. Its `cursor` is None if no row is left; otherwise the search continues there, also if the page is empty.

@@ -7,6 +7,7 @@
 
 #include "machine/calendar.hpp"
 #include "resonate/views.hpp"
+#include "rows_of_prefix.hpp"
 
 namespace resonate {
 
@@ -17,6 +18,13 @@ constexpr std::size_t kHoldersAtOnce = 100;
 
 bool is_before(const Row& a, const Row& b) noexcept {
   return a.pid->text != b.pid->text ? a.pid->text < b.pid->text : a.id() < b.id();
+}
+
+void sort_and_cut(Leases& found, std::size_t limit) {
+  std::sort(found.rows.begin(), found.rows.end(), [](const RowRef& a, const RowRef& b) { return is_before(*a, *b); });
+  if (found.rows.size() <= limit) return;
+  found.rows.resize(limit);
+  found.complete = false;
 }
 
 }  // namespace
@@ -58,21 +66,36 @@ Leases leases_of(Storage& storage, std::size_t limit) {
     if (pids.size() < kHoldersAtOnce || found.rows.size() > limit) break;
     after = pids.back();
   }
-  std::sort(found.rows.begin(), found.rows.end(), [](const RowRef& a, const RowRef& b) { return is_before(*a, *b); });
-  if (found.rows.size() > limit) {
-    found.rows.resize(limit);
-    found.complete = false;
-  }
+  sort_and_cut(found, limit);
   return found;
 }
 
-std::vector<NextDue> next_due_of(Storage& storage, std::size_t limit) {
+Leases leases_of(Storage& storage, std::size_t limit, const std::string& prefix) {
+  OfPrefix<RowRef> all = rows_of_prefix(storage, {}, prefix, kMostOfPrefix);
+  Leases found{.complete = all.complete};
+  for (RowRef& row : all.found)
+    if (row->pid && (!row->job || is_held(row->job->state))) found.rows.push_back(std::move(row));
+  sort_and_cut(found, limit);
+  return found;
+}
+
+std::vector<NextDue> next_due_of(Storage& storage, std::size_t limit, const std::string& prefix) {
   std::vector<NextDue> next;
-  RowRange rows = rows_by_due();
-  rows.limit = limit;
-  for (const RowRef& row : storage.rows(rows)) next.push_back({row->due, row->id()});
-  for (const ScheduleRef& schedule : storage.schedules({.by = ScheduleRange::By::due, .limit = limit}))
-    next.push_back({{schedule->due_at(), DueKind::schedule}, schedule->id});
+  const auto add_row = [&next](const Row& row) {
+    if (row.due.kind != DueKind::none) next.push_back({row.due, row.id()});
+  };
+  const auto add_schedule = [&next](const Schedule& schedule) {
+    if (const std::optional<Due> due = due_key(schedule)) next.push_back({*due, schedule.id});
+  };
+  if (prefix.empty()) {
+    RowRange rows = rows_by_due();
+    rows.limit = limit;
+    for (const RowRef& row : storage.rows(rows)) add_row(*row);
+    for (const ScheduleRef& schedule : storage.schedules({.by = ScheduleRange::By::due, .limit = limit})) add_schedule(*schedule);
+  } else {
+    for (const RowRef& row : rows_of_prefix(storage, {}, prefix, kMostOfPrefix).found) add_row(*row);
+    for (const ScheduleRef& schedule : schedules_of_prefix(storage, prefix, kMostOfPrefix).found) add_schedule(*schedule);
+  }
   std::sort(next.begin(), next.end(),
             [](const NextDue& a, const NextDue& b) { return a.due != b.due ? a.due < b.due : a.id < b.id; });
   if (next.size() > limit) next.resize(limit);

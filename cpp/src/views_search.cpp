@@ -13,6 +13,7 @@
 #include "newest_rows.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/views.hpp"
+#include "rows_of_prefix.hpp"
 #include "views_held.hpp"
 
 namespace resonate {
@@ -75,31 +76,72 @@ void require_range(const char* name, std::size_t given, std::size_t most) {
 struct Place {
   Instant created_at = 0;
   std::string id;
-  std::string text() const { return std::to_string(created_at) + "/" + id; }
 };
 
-std::optional<Place> place_of_cursor(const std::string& cursor) {
-  if (cursor.empty()) return std::nullopt;
-  Place place;
-  const char* const end = cursor.data() + cursor.size();
-  const auto [at, problem] = std::from_chars(cursor.data(), end, place.created_at);
-  if (problem != std::errc() || at == end || *at != '/')
-    throw Error(ErrorCode::invalid, "cursor must be the cursor of a page of this search, got " + quoted(cursor));
-  place.id.assign(at + 1, end);
-  return place;
+[[noreturn]] void refuse_cursor(const std::string& cursor) {
+  throw Error(ErrorCode::invalid, "cursor must be the cursor of a page of this search, got " + quoted(cursor));
+}
+
+// Where a page begins. Of a search with a prefix: in a slice of ids, the one after the id `slice`.
+struct Start {
+  std::string slice = {};
+  std::optional<Place> after = {};
+
+  std::string text(bool in_slices) const {
+    const std::string place = after ? std::to_string(after->created_at) + "/" + after->id : std::string();
+    return in_slices ? std::to_string(slice.size()) + ":" + slice + place : place;
+  }
+};
+
+// Reads digits and the sign that ends them.
+std::int64_t number_before(char sign, const char*& at, const char* end, const std::string& cursor) {
+  std::int64_t number = 0;
+  const auto [after, problem] = std::from_chars(at, end, number);
+  if (problem != std::errc() || after == end || *after != sign) refuse_cursor(cursor);
+  at = after + 1;
+  return number;
+}
+
+Start start_of_cursor(const std::string& cursor, const std::string& prefix) {
+  Start start;
+  if (cursor.empty()) return start;
+  const char* at = cursor.data();
+  const char* const end = at + cursor.size();
+  if (!prefix.empty()) {
+    const std::int64_t size = number_before(':', at, end, cursor);
+    if (size < 0 || size > end - at) refuse_cursor(cursor);
+    start.slice.assign(at, static_cast<std::size_t>(size));
+    at += size;
+    if (!start.slice.empty() && !start.slice.starts_with(prefix)) refuse_cursor(cursor);
+    if (at == end) return start;
+  }
+  const Instant created_at = number_before('/', at, end, cursor);
+  start.after = Place{created_at, std::string(at, end)};
+  return start;
+}
+
+// The beginning that the ids of all matching rows have; none: no id can match. `prefix`: not empty.
+std::optional<std::string> common_start(const std::string& prefix, const std::optional<std::string>& pattern) {
+  if (!pattern) return prefix;
+  const std::size_t star = pattern->find('*');
+  const std::string start = pattern->substr(0, star);
+  if (start.starts_with(prefix)) return start;
+  if (star != std::string::npos && prefix.starts_with(start)) return prefix;
+  return std::nullopt;
 }
 
 class Search {
  public:
   Search(const FindQuery& query, Instant now, Accepts accepts)
-      : query_(query), now_(now), accepts_(std::move(accepts)), after_(place_of_cursor(query.cursor)) {
+      : query_(query), now_(now), accepts_(std::move(accepts)), start_(start_of_cursor(query.cursor, query.prefix)) {
     require_range("limit", query.limit, kMostFound);
     require_range("scan", query.scan, kMostScanned);
   }
 
   // The range of a group of rows, from the cursor on.
   RowRange from_here(RowRange range) const {
-    if (after_) range.after = std::min(range.after, IndexPlace{.major = after_->created_at, .minor = 0, .id = after_->id});
+    if (const auto& from = start_.after)
+      range.after = std::min(range.after, IndexPlace{.major = from->created_at, .minor = 0, .id = from->id});
     return range;
   }
 
@@ -108,7 +150,7 @@ class Search {
     RowRef last;
     for (RowRef row = rows.peek(); row; row = rows.peek()) {
       if (found.rows.size() == query_.limit || found.scanned == query_.scan) {
-        found.cursor = place_of(*last).text();
+        found.cursor = cursor_after(*last);
         break;
       }
       rows.pop();
@@ -120,25 +162,54 @@ class Search {
 
   // Of rows in any order, each once; all of them were read.
   Found among(std::vector<RowRef> rows) {
-    const std::size_t read = rows.size();
     std::sort(rows.begin(), rows.end(), [](const RowRef& a, const RowRef& b) { return age_of(*b) < age_of(*a); });
     Found found;
     RowRef last;
     for (const RowRef& row : rows) {
-      if (after_ && age_of(*row) >= std::pair<Instant, const std::string&>(after_->created_at, after_->id)) continue;
+      const auto& from = start_.after;
+      if (from && age_of(*row) >= std::pair<Instant, const std::string&>(from->created_at, from->id)) continue;
       if (found.rows.size() == query_.limit) {
-        found.cursor = place_of(*last).text();
+        found.cursor = cursor_after(*last);
         break;
       }
       examine(found, row);
       last = row;
     }
-    found.scanned = read;
+    return found;
+  }
+
+  // The rows of the query's prefix alone. `groups`: of indexes by id that hold all matching rows; they are read if they are short.
+  Found in_prefix(Storage& storage, const std::vector<RowRange>& groups) {
+    const std::optional<std::string> start = common_start(query_.prefix, query_.id);
+    if (!start) return {};
+    if (query_.id && query_.id->find('*') == std::string::npos) {
+      std::vector<RowRef> rows;
+      if (RowRef row = storage.load(*start)) rows.push_back(std::move(row));
+      return among(std::move(rows));
+    }
+    if (!groups.empty() && start_.slice.empty()) {
+      std::vector<RowRef> rows;
+      const bool complete = std::ranges::all_of(groups, [&](const RowRange& group) {
+        if (rows.size() == query_.scan) return false;
+        OfPrefix<RowRef> part = rows_of_prefix(storage, group, *start, query_.scan - rows.size());
+        std::move(part.found.begin(), part.found.end(), std::back_inserter(rows));
+        return part.complete;
+      });
+      if (complete) return among(std::move(rows));
+    }
+    OfPrefix<RowRef> slice = rows_of_prefix(storage, {}, *start, query_.scan, start_.slice);
+    const bool only_slice = slice.complete && start_.slice.empty();
+    const std::string last = slice.complete ? std::string() : slice.found.back()->id();
+    Found found = among(std::move(slice.found));
+    if (!found.cursor && !slice.complete) found.cursor = Start{.slice = last}.text(true);
+    if (!only_slice) found.reached_at.reset();  // older rows may be in a slice before
     return found;
   }
 
  private:
-  static Place place_of(const Row& row) { return {row.promise_spec->created_at, row.id()}; }
+  std::string cursor_after(const Row& row) const {
+    return Start{.slice = start_.slice, .after = Place{row.promise_spec->created_at, row.id()}}.text(!query_.prefix.empty());
+  }
 
   void examine(Found& found, const RowRef& row) {
     ++found.scanned;
@@ -150,7 +221,7 @@ class Search {
   const FindQuery& query_;
   Instant now_;
   Accepts accepts_;
-  std::optional<Place> after_;
+  Start start_;
 };
 
 // Reads all rows of a range if there are at most kFew.
@@ -167,19 +238,26 @@ std::optional<std::vector<RowRef>> named_rows(Storage& storage, const std::optio
   const std::size_t star = pattern->find('*');
   const std::string start = pattern->substr(0, star);
   std::vector<RowRef> rows;
-  if (RowRef row = storage.load(start)) rows.push_back(std::move(row));
-  if (star == std::string::npos) return rows;
-  if (start.empty() || star + 1 != pattern->size()) return std::nullopt;
-  for (RowRange range{.after = {.id = start}, .limit = kLongPage};;) {
-    const std::vector<RowRef> page = storage.rows(range);
-    for (const RowRef& row : page) {
-      if (!row->id().starts_with(start)) return rows;
-      rows.push_back(row);
-    }
-    if (page.size() < range.limit) return rows;
-    if (rows.size() > kFew) return std::nullopt;
-    range.after.id = page.back()->id();
+  if (star == std::string::npos) {
+    if (RowRef row = storage.load(start)) rows.push_back(std::move(row));
+    return rows;
   }
+  if (start.empty() || star + 1 != pattern->size()) return std::nullopt;
+  OfPrefix<RowRef> few = rows_of_prefix(storage, {}, start, kFew);
+  if (!few.complete) return std::nullopt;
+  return std::move(few.found);
+}
+
+// The indexes by id that hold all jobs that are shown in these states; none: there are no such indexes. A job past its deadline or
+// good_until is shown as failed or expired before its index says so.
+std::vector<RowRange> indexed_by_id(const std::vector<JobState>& states) {
+  const std::set<JobState> distinct(states.begin(), states.end());
+  std::vector<RowRange> ranges;
+  for (const JobState state : distinct) {
+    if (!has_state_index(state) || state == JobState::failed || state == JobState::expired) return {};
+    ranges.push_back(jobs_in_state(state));
+  }
+  return ranges;
 }
 
 // The number of jobs in a state, in all queues.
@@ -243,6 +321,7 @@ Found find_jobs(Storage& storage, const FindJobs& query, Instant now) {
                   if (!common(row) || (error && !has_error(job, *error))) return false;
                   return !payload || has_payload(row, *payload);
                 });
+  if (!query.prefix.empty()) return search.in_prefix(storage, indexed_by_id(query.states));
   if (auto named = named_rows(storage, query.id)) return search.among(*std::move(named));
   const std::vector<QueueRef> queues = storage.queues();
   if (auto few = jobs_in_states(storage, query, queues, now)) return search.among(*std::move(few));
@@ -261,6 +340,7 @@ Found find_roots(Storage& storage, const FindPromises& query, Instant now) {
     if (!query.states.empty() && std::ranges::find(query.states, row.state) == query.states.end()) return false;
     return common(row);
   });
+  if (!query.prefix.empty()) return search.in_prefix(storage, {});
   if (auto named = named_rows(storage, query.id)) return search.among(*std::move(named));
   const RowRange range = search.from_here(newest_roots(query.created_since, query.created_until));
   return search.in(NewestRows(storage, {range}, query.limit));

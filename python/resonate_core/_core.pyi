@@ -3109,12 +3109,13 @@ class Views:
         >>> [job.id for job in store.views.jobs()]
         ['b', 'a']
     """
-    def due(self, limit: int = 50) -> list[dict[str, typing.Any]]:
+    def due(self, limit: int = 50, *, prefix: str | None = None) -> list[dict[str, typing.Any]]:
         """
         Return the next timers, the earliest first.
 
         Args:
             limit: The most timers, 1..1000.
+            prefix: If it is not empty, only the first 10,000 promises and schedules whose ids begin with it are examined.
 
         Returns:
             For each its instant `at` (Unix ms; None: at once), its `kind` ("drain", "timeout", "lease", "dispatch", "retention" or "schedule") and
@@ -3181,6 +3182,7 @@ class Views:
         limit: int | None = None,
         scan: int | None = None,
         cursor: str | None = None,
+        prefix: str | None = None,
     ) -> JobsFound:
         """
         Return the newest matching jobs.
@@ -3200,6 +3202,8 @@ class Views:
             limit: The most jobs, 1..1000; default: 50.
             scan: The most rows that are examined, 1..100000; default: 10000.
             cursor: The `cursor` of the previous page.
+            prefix: If it is not empty, only rows whose ids begin with it are examined and counted: by id, in slices of `scan` rows, each the
+                newest first.
 
         Returns:
             A page. Its `cursor` is None if no row is left; otherwise the search continues there, also if the page is empty.
@@ -3230,12 +3234,13 @@ class Views:
             >>> rc.Store(clock=rc.ManualClock()).views.late_schedules()
             []
         """
-    def leases(self, limit: int = 1000) -> dict[str, typing.Any]:
+    def leases(self, limit: int = 1000, *, prefix: str | None = None) -> dict[str, typing.Any]:
         """
         Return the tasks and jobs that processes hold, by process and id.
 
         Args:
             limit: The most leases, 1..10000.
+            prefix: If it is not empty, only the first 10,000 promises whose ids begin with it are examined.
 
         Returns:
             `items`, each with `pid`, `kind` ("task" or "job"), `id`, `version`, `expiresAt`, `ttl`, `heartbeatAt` (when it was last renewed:
@@ -3263,6 +3268,7 @@ class Views:
         limit: int | None = None,
         scan: int | None = None,
         cursor: str | None = None,
+        prefix: str | None = None,
     ) -> PromisesFound:
         """
         Return the newest matching promises that are no jobs and that are their own origin: the roots of workflows.
@@ -3278,6 +3284,8 @@ class Views:
             limit: The most promises, 1..1000; default: 50.
             scan: The most rows that are examined, 1..100000; default: 10000.
             cursor: The `cursor` of the previous page.
+            prefix: If it is not empty, only rows whose ids begin with it are examined and counted: by id, in slices of `scan` rows, each the
+                newest first.
 
         Returns:
             A page. Its `cursor` is None if no row is left; otherwise the search continues there, also if the page is empty.

@@ -41,7 +41,7 @@ MUTANTS = [
     Mutant(
         "a page of promises that is full loses its last one",
         "promises",
-        "reply.rows = set_.scan(std::move(range), wanted); if («reply.rows.size() > limit»)",
+        "reply.rows = scan_by_id({.after = {.id = query.cursor}, .limit = limit + 1}, wanted); if («reply.rows.size() > limit»)",
         "reply.rows.size() >= limit",
     ),
     Mutant(

@@ -19,6 +19,9 @@ namespace resonate {
 // What jobs and promises are searched by; a member that is not set excludes nothing.
 struct FindQuery {
   std::optional<std::string> id;  // a pattern in which `*` stands for any characters
+  // If it is not empty, only rows whose ids begin with it are examined and counted: by id, in slices of `scan` rows, each the
+  // newest first.
+  std::string prefix = {};
   StringMap tags;
   Instant created_since = kUnset;
   Instant created_until = kNever;
@@ -56,7 +59,8 @@ struct NextDue {
   Due due;
   std::string id;
 };
-std::vector<NextDue> next_due_of(Storage& storage, std::size_t limit);
+// `prefix`: if it is not empty, those of ids that begin with it, among the first rows of that prefix (kMostOfPrefix).
+std::vector<NextDue> next_due_of(Storage& storage, std::size_t limit, const std::string& prefix = {});
 
 // The tasks and jobs that are held, by pid and id.
 struct Leases {
@@ -64,6 +68,8 @@ struct Leases {
   bool complete = true;  // false: more are held than were found
 };
 Leases leases_of(Storage& storage, std::size_t limit);
+// Those of ids that begin with the prefix, among the first rows of that prefix (kMostOfPrefix).
+Leases leases_of(Storage& storage, std::size_t limit, const std::string& prefix);
 
 // The schedules whose next occurrence is due and has not fired, in order; then those that are set aside.
 std::vector<ScheduleRef> late_schedules(Storage& storage, std::size_t limit, Instant now);

@@ -50,7 +50,7 @@ std::vector<RowRef> Machine::chosen(const JobFilter& filter, const std::function
   if (!filter.chosen_ids) {
     RowRange range = range_for(filter);
     range.limit = kChangedAtOnce + 1;
-    return set_.scan(std::move(range), fits);
+    return scan_by_id(std::move(range), fits);
   }
   std::vector<RowRef> rows;
   for (const std::string& id : *filter.chosen_ids)
@@ -179,7 +179,7 @@ Reply Machine::run(JobSearch& request) {
   Reply reply = ok();
   if (counts_exclude(request.filter)) return reply;
   const std::optional<Glob> glob = request.filter.id ? std::optional<Glob>(*request.filter.id) : std::nullopt;
-  reply.rows = set_.scan(std::move(range), [&](const Row& row) {
+  reply.rows = scan_by_id(std::move(range), [&](const Row& row) {
     if (!matches(request.filter, row)) return false;
     if (request.unique_key && row.job->spec->unique_key != request.unique_key) return false;
     return !glob || glob->matches(row.id());

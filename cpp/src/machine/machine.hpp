@@ -111,6 +111,7 @@ class Machine {
   Reply claimed(const Entry& entry) const;
   void add_preload(Reply& reply, const Row& row) const;
   Reply search_rows(SearchQuery& query, bool tasks);
+  std::vector<RowRef> scan_by_id(RowRange range, const std::function<bool(const Row&)>& wanted);
 
   Reply no_job(const std::string& id) const;
   JobReply::Item item_of(Reply reply) const;

@@ -184,14 +184,35 @@ Reply Machine::search_rows(SearchQuery& query, bool tasks) {
     if (!row.promise_spec->tags.contains(filter.tags)) return false;
     return !glob || glob->matches(row.id());
   };
-  RowRange range{.after = {.id = query.cursor}, .limit = limit + 1};
   Reply reply = ok();
-  reply.rows = set_.scan(std::move(range), wanted);
+  reply.rows = scan_by_id({.after = {.id = query.cursor}, .limit = limit + 1}, wanted);
   if (reply.rows.size() > limit) {
     reply.rows.pop_back();
     reply.cursor = reply.rows.back()->id();
   }
   return reply;
+}
+
+// Scans a group of an index that orders it by id. Of a restricted request, it reads the rows in its scope alone, and the one after
+// them.
+std::vector<RowRef> Machine::scan_by_id(RowRange range, const std::function<bool(const Row&)>& wanted) {
+  if (scope_.empty()) return set_.scan(std::move(range), wanted);
+  std::vector<RowRef> found;
+  if (range.after.id < scope_) {
+    range.after.id = scope_;  // the range begins after this id
+    const Entry* entry = set_.find(scope_);
+    const std::optional<IndexKey> key = entry && entry->now ? index_key(*entry->now, range.index) : std::nullopt;
+    if (key && range.has(*key) && key->major >= range.after.major && wanted(*entry->now)) {
+      found.push_back(entry->now);
+      --range.limit;
+    }
+  }
+  std::vector<RowRef> rows = set_.scan_until(std::move(range), [&](const Row& row) {
+    if (!in_scope(row.id())) return WorkingSet::RowMatch::end;
+    return wanted(row) ? WorkingSet::RowMatch::wanted : WorkingSet::RowMatch::unwanted;
+  });
+  std::move(rows.begin(), rows.end(), std::back_inserter(found));
+  return found;
 }
 
 }  // namespace resonate
