@@ -90,6 +90,8 @@ class ServerAddress:
             import httpx
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(f"a client of a URL needs httpx: {how_to_install('worker')}") from error
+        if token is not None and not isinstance(token, str):
+            raise TypeError(f"token must be str or None, got {type(token).__name__} (it is not shown here)")
         if token is not None and not (token.isascii() and token.isprintable() and " " not in token and token):
             raise Invalid("token must be printable ASCII without spaces (it is not shown here)")
         try:

@@ -14,6 +14,7 @@ from ..errors import Invalid
 from .arguments import EMPTY, ByName, Ignored, Invoke, Raw, Upcast, Whole, data_of
 from .context import BatchContext, JobContext
 from .conversion import Unfit
+from .durations import flag
 from .encoding import payload_encoded
 from .signature import NAMELESS, Signature, is_a, is_async
 
@@ -65,6 +66,8 @@ class Call:
         upcast: Upcast | None = None,
         names: Mapping[str, Any] = types.MappingProxyType({}),
     ) -> None:
+        if unpack is not None:
+            flag("unpack", unpack)
         signature = Signature(function, JobContext, names)
         if unpack and any(p.kind in NAMELESS for p in signature.rest):
             raise TypeError(f"with unpack=True a handler must take its parameters by name, got {signature}")

@@ -14,7 +14,7 @@ from .._core import ManualClock
 from ..errors import Invalid, NotFound, Unsupported
 from .claiming import Round, run_round
 from .client import WAITING, names_of
-from .durations import whole
+from .durations import flag, whole
 from .execution import Attempt, Ended, Execution, WorkItem, begin
 from .outcomes import PUT_BACK, RELEASED, TIMED_OUT, Failure, Outcome
 from .reporting import report
@@ -92,13 +92,13 @@ class _Drain:
     def __init__(self, parts: Parts, limit: int | None, advance: bool, until: int | None) -> None:
         if not isinstance(parts.client, StoreClient):
             raise Unsupported("run_until_idle is for a store in this process: the jobs of a server are run by run() or serve()")
-        if limit is not None and whole("limit", limit) < 0:
-            raise Invalid(f"limit must be at least 0, got {limit}")
+        if limit is not None:
+            whole("limit", limit, 0)
         self._parts = parts
         self._client = parts.client
         self._limit = limit
         self._until = None if until is None else whole("until", until)
-        self._clock = self._movable(advance or until is not None)
+        self._clock = self._movable(flag("advance", advance) or until is not None)
         self._claimed: deque[WorkItem] = deque()
         self._started: deque[WorkItem] = deque()
         self._without_handler: set[str] = set()  # ids

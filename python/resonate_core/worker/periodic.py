@@ -8,9 +8,9 @@ from typing import Any
 
 from .._core import cron_next
 from .._instants import moment
-from ..errors import Conflict, Invalid, NotFound
+from ..errors import Conflict, NotFound
 from .client import Client
-from .durations import milliseconds
+from .durations import milliseconds, name_or_none, text
 
 __all__ = ["TAG_CRON", "TAG_NAME", "Periodic"]
 
@@ -53,9 +53,9 @@ class Periodic:
     """
 
     def __init__(self, name: str, expression: str, tz: str | None, type: str, payload: Any, options: Mapping[str, Any]) -> None:
-        if not name:
-            raise Invalid("name of a periodic job must not be empty, got ''")
-        self.name = name
+        self.name = text("name of a periodic job", name)
+        tz = name_or_none(f"tz of periodic job {name!r}", tz)
+        expression = text(f"cron of periodic job {name!r}", expression)
         self.cron = expression if tz is None else f"CRON_TZ={tz} {expression}"
         cron_next(self.cron, 0)
         self.type = type

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from ..errors import Invalid
 from .calling import Upcast
 from .client import ClientSource
+from .durations import name_or_none, text
 from .execution import Middleware, as_middleware
 from .listening import Listening
 from .options import OPTIONS, JobOptions, PeriodicOptions, TaskOptions
@@ -22,17 +23,19 @@ from .tracing import Tracing, tracing as make_tracing
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Registry"]
+__all__ = ["LIFECYCLES", "Registry"]
 
 _Around = TypeVar("_Around")
+#: The lifecycles that a worker's tasks can have (JOBS 4).
+LIFECYCLES = ("asynq", "horsies")
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def _name(type: str | Callable[..., Any] | None, function: Callable[..., Any]) -> str:
     """The type of a handler's jobs: the given one, or module and name of the function."""
-    if isinstance(type, str):
-        return type
+    if type is not None and not callable(type):
+        return text("type", type)
     return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(function))}"
 
 
@@ -327,7 +330,7 @@ class Registry(Listening):
             ['report@1772438400000', 'report@1773043200000']
         """
         refuse_unknown("a periodic job", options, OPTIONS | {"unique_key"})
-        kind = task.type if isinstance(task, WorkerTask) else task
+        kind = task.type if isinstance(task, WorkerTask) else text("task", task)
         known = task if isinstance(task, WorkerTask) else self.tasks.get(kind)
         merged: dict[str, Any] = {**(known.options if known is not None else {}), **options}
         if known is not None:
@@ -336,7 +339,7 @@ class Registry(Listening):
             merged.setdefault("lifecycle", self.lifecycle)
         require_key(kind, merged)
         refuse_options(kind, merged)
-        named = name or kind
+        named = name_or_none("name of a periodic job", name) or kind
         if any(each.name == named for each in self.periodics):
             raise Invalid(f"name of a periodic job must be unique, got {named!r}: give this one a name= of its own")
         made = Periodic(named, cron, tz, kind, payload, merged)
@@ -373,6 +376,7 @@ class Registry(Listening):
         """
 
         def register(function: Callable[P, R]) -> WorkerTask[P, R]:
+            name_or_none("name of a periodic job", name)
             if isinstance(function, WorkerTask):
                 made = function
             else:
@@ -396,7 +400,7 @@ class Registry(Listening):
             >>> rc.worker.Worker(rc.Store(clock=rc.ManualClock())).enqueue("email:send", {"to": "ada"}).state
             'pending'
         """
-        task = self.tasks.get(type) or self._without_handler.get(type)
+        task = self.tasks.get(text("type", type)) or self._without_handler.get(type)
         if task is None:
             task = self._without_handler[type] = WorkerTask(
                 self._clients, type, lambda: None, lifecycle=self.lifecycle, tracing=self.tracing, options={}

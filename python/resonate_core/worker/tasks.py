@@ -14,7 +14,7 @@ from ..errors import Invalid
 from ..submission import DEFAULT_SCHEMA, submit
 from .calling import BatchCall, Call, Read, Upcast, is_async
 from .client import ClientSource, T
-from .durations import milliseconds
+from .durations import milliseconds, text
 from .groups import is_retried
 from .options import OF_ONE_JOB, OPTIONS, JobOptions, JobsOptions
 from .probes import refuse_options
@@ -128,9 +128,10 @@ class WorkerTask(Generic[P, R]):
         tracing: Callable[[], Tracing | None] = lambda: None,
         options: Mapping[str, Any],
     ) -> None:
-        if not type:
-            raise Invalid("type must not be empty, got ''")
+        text("type", type)
         refuse_unknown("a task", options, OPTIONS)
+        if not callable(function):
+            raise TypeError(f"the handler of type {type!r} must be a function, got {function!r}")
         if is_generator(function):
             raise TypeError(
                 f"the handler of type {type!r} must return its result, got {function!r}, which yields: a job has one result, so "
@@ -238,7 +239,8 @@ class WorkerTask(Generic[P, R]):
             options: As of `enqueue`.
 
         Raises:
-            TypeError: An option that jobs do not have.
+            Invalid: An option out of its range.
+            TypeError: An option that jobs do not have, or of the wrong type.
 
         Example:
             >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
@@ -247,6 +249,8 @@ class WorkerTask(Generic[P, R]):
             'hello-1'
         """
         refuse_unknown("a job", options, OPTIONS | OF_ONE_JOB)
+        if options:
+            refuse_options(self.type, {name: value for name, value in options.items() if name != "ids"})
         other = copy.copy(self)
         other._preset = {**self._preset, **options}
         return other

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import replace
@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from .._core import Store
-from .._instants import NEVER
 from ..errors import Invalid
 from .client import Client, Queues, names_of
 from .drain import Drained, drain, drain_async
-from .durations import Duration, milliseconds, whole
+from .durations import Duration, bounded_ms, flag, known, milliseconds, name_or_none, queues_of, whole
 from .environment import Environment, Target, WorkerStore, default
 from .probes import refuse_claim
-from .registry import Registry
+from .registry import LIFECYCLES, Registry
 from .reporting import Counts
 from .running import Runner
 from .settings import Parts, Settings
@@ -98,31 +97,27 @@ class Worker(Registry):
         tracing: bool | None = None,
         environment: Environment | None = None,
     ) -> None:
-        super().__init__(self, lifecycle, tracing)
-        if whole("concurrency", concurrency) < 1:
-            raise Invalid(f"concurrency must be at least 1, got {concurrency}")
-        if whole("batch", batch) < 0:
-            raise Invalid(f"batch must be at least 0, got {batch}")
-        if not names_of(queues):
-            raise Invalid(f"queues must name at least one queue, got {queues!r}")
-        lease = milliseconds("lease", lease, 1)
-        run_lease = lease if run_lease is None else milliseconds("run_lease", run_lease, 1)
+        super().__init__(self, known("lifecycle", lifecycle, LIFECYCLES), None if tracing is None else flag("tracing", tracing))
+        lease = bounded_ms("lease", lease, 1)
+        run_lease = lease if run_lease is None else bounded_ms("run_lease", run_lease, 1)
+        if environment is not None and not isinstance(environment, Environment):
+            raise TypeError(f"environment must be an Environment or None, got {environment!r}")
         self._environment = environment or default.get() or Environment()
         self._is_named = name is not None
         self.settings = Settings(
-            name=name or self._environment.name(),
-            queues=queues if isinstance(queues, str) else dict(queues) if isinstance(queues, Mapping) else list(queues),
-            concurrency=concurrency,
+            name=name_or_none("name", name) or self._environment.name(),
+            queues=queues_of(queues),
+            concurrency=whole("concurrency", concurrency, 1),
             lease=lease,
             run_lease=run_lease,
-            strict=strict,
-            batch=batch,
-            poll_interval=_bounded("poll_interval", poll_interval, 1) / 1000,
+            strict=flag("strict", strict),
+            batch=whole("batch", batch, 0),
+            poll_interval=bounded_ms("poll_interval", poll_interval, 1) / 1000,
             heartbeat=_heartbeat(heartbeat, min(lease, run_lease)) / 1000,
-            grace=_bounded("grace", grace) / 1000,
+            grace=bounded_ms("grace", grace) / 1000,
         )
         found = self.settings
-        refuse_claim(found.queues, worker=found.name, lease=lease, run_lease=run_lease, strict=strict)
+        refuse_claim(found.queues, worker=found.name, lease=lease, run_lease=run_lease, strict=found.strict)
         self.counts = Counts()
         self._runner = Runner(self.settings, self._parts)
         _made.add(self)
@@ -195,7 +190,7 @@ class Worker(Registry):
             >>> worker.run_until_idle().idle
             True
         """
-        if not isinstance(store_or_url, (Store, WorkerStore, str, os.PathLike)):
+        if not isinstance(store_or_url, (Store, WorkerStore, str, os.PathLike)) or store_or_url == "":
             raise TypeError(f"store_or_url must be a Store, the path of one or the URL of a server, got {store_or_url!r}")
         self.close()
         self._bound = (store_or_url, token)
@@ -325,7 +320,7 @@ class Worker(Registry):
             1
         """
         try:
-            self._runner.run(signals=signals)
+            self._runner.run(signals=flag("signals", signals))
         finally:
             self.close()
 
@@ -341,7 +336,7 @@ class Worker(Registry):
         Example:
             >>> rc.worker.Worker(rc.Store(clock=rc.ManualClock())).stop()
         """
-        self._runner.stop(self.settings.grace if grace is None else milliseconds("grace", grace) / 1000)
+        self._runner.stop(self.settings.grace if grace is None else bounded_ms("grace", grace) / 1000)
 
     async def __aenter__(self) -> Self:
         await self._runner.begin()
@@ -410,13 +405,6 @@ class Worker(Registry):
             ['hello, ada']
         """
         return await drain_async(self._parts(), limit, advance, until)
-
-
-def _bounded(name: str, given: Duration, least: int = 0) -> int:
-    found = milliseconds(name, given, least)
-    if found > NEVER:
-        raise Invalid(f"{name} must fit into 64 bits, got {found} ms")
-    return found
 
 
 def _heartbeat(given: Duration | None, lease: int) -> float:
