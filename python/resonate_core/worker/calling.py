@@ -96,6 +96,11 @@ class Call:
         return Raw(signature, first)
 
     @property
+    def hints(self) -> dict[str, Any]:
+        """The annotations of the handler."""
+        return self._signature.hints
+
+    @property
     def parameters(self) -> list[str]:
         """The parameters that get the payload, as they are written in the function."""
         return [str(each) for each in self._signature.rest]
@@ -207,6 +212,11 @@ class BatchCall:
         one.__annotations__ = {"payload": element}
         self._one = Call(one, upcast=upcast)
         self.read: Read = self._one.invoke
+
+    @property
+    def hints(self) -> dict[str, Any]:
+        """As of `Call`."""
+        return self._signature.hints
 
     @property
     def parameters(self) -> list[str]:

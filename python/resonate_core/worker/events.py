@@ -368,7 +368,9 @@ class Events:
 
 def _call(listener: Listener, event: JobEvent) -> None:
     made = listener(event)
-    if inspect.isawaitable(made):
+    if inspect.isgenerator(made) or inspect.isasyncgen(made):
+        raise TypeError(f"a listener of events must not yield, got {made!r} from {listener!r}: a call runs nothing of it")
+    if inspect.isawaitable(made) and not asyncio.isfuture(made):  # a future runs in a loop of its own
         _wait_for(made)
 
 

@@ -12,8 +12,20 @@ from typing import Any
 
 from .._standstills import awaits
 from .context import BatchContext, JobContext, current
-from .outcomes import COMPLETED, TIMED_OUT, Failure, Outcome, called_off, outcome_of, unknown_type, unwritable, was_called_off
+from .outcomes import (
+    COMPLETED,
+    TIMED_OUT,
+    Failure,
+    Outcome,
+    as_text,
+    called_off,
+    outcome_of,
+    unknown_type,
+    unwritable,
+    was_called_off,
+)
 from .records import JobRecord
+from .results import awaited_here, close_coroutine, no_result
 from .scopes import adopt, call_in, own_decimals
 from .tasks import BatchTask, WorkerTask
 
@@ -228,19 +240,37 @@ def begin(item: WorkItem, tasks: Tasks, worker: str, started_at: int, now: Calla
     return BatchExecution(attempts, task, own) if isinstance(task, BatchTask) else Execution(attempts, task, own)
 
 
+def _manager(middleware: Middleware, made: Any) -> AbstractContextManager[Any]:
+    """Return what a middleware has returned.
+
+    Raises:
+        TypeError: It is no context manager.
+    """
+    if hasattr(type(made), "__enter__") and hasattr(type(made), "__exit__"):
+        manager: AbstractContextManager[Any] = made
+        return manager
+    close_coroutine(made)
+    hint = ": it runs around asynchronous handlers too, and must be synchronous" if _is_async(made) else ""
+    raise TypeError(f"middleware must return a context manager, got {made!r} from {middleware!r}{hint}")
+
+
+def _is_async(made: Any) -> bool:
+    return inspect.isawaitable(made) or inspect.isasyncgen(made) or hasattr(type(made), "__aenter__")
+
+
 @contextmanager
 def _inside(middleware: Iterable[Middleware], context: JobContext | BatchContext) -> Iterator[None]:
     """Enter the middleware, the outermost first."""
     with ExitStack() as around:
         for each in middleware:
-            around.enter_context(each(context))
+            around.enter_context(_manager(each, each(context)))
         yield
 
 
 async def awaited(made: Awaitable[Any]) -> Awaited:
     """Await what a handler has returned; it never raises."""
     try:
-        return await made, None, copy_context()
+        return await awaited_here(made), None, copy_context()
     except BaseException as error:
         return None, error, copy_context()
 
@@ -252,8 +282,7 @@ def _finished(made: Any, finish: Finish) -> Any:
     try:
         result, error, scope = finish(awaited(made))
     except BaseException:
-        if inspect.iscoroutine(made) and inspect.getcoroutinestate(made) == inspect.CORO_CREATED:
-            made.close()  # else Python warns that it was never awaited
+        close_coroutine(made)
         raise
     adopt(scope)
     if error is not None:
@@ -283,11 +312,11 @@ async def _call_async(context: JobContext | BatchContext, task: Any, middleware:
     try:
         if not middleware:  # nothing is entered, which is faster
             made = task.invoke(context)
-            context.result = await made if inspect.isawaitable(made) else made
+            context.result = await awaited_here(made) if inspect.isawaitable(made) else made
         else:
             with _inside(middleware, context):
                 made = task.invoke(context)
-                context.result = await made if inspect.isawaitable(made) else made
+                context.result = await awaited_here(made) if inspect.isawaitable(made) else made
     except BaseException as error:
         return error
     finally:
@@ -311,10 +340,9 @@ def _returned(context: JobContext, result: Any) -> Outcome:
     """The outcome of a handler that returned. One that knew that its time is over may have left halfway."""
     if context.reason == "timeout":
         return TIMED_OUT
-    if inspect.isgenerator(result) or inspect.isasyncgen(result):  # a wrapper hides the generator function when it is registered
-        kind = type(result).__name__.replace("_", " ")
-        message = f"the handler must return its result, got the {kind} {result.__qualname__}, whose items nothing reads"
-        return Outcome("failed", failure=Failure("InvalidResult", message, retryable=False))
+    refused = no_result(result)
+    if refused is not None:
+        return Outcome("failed", failure=Failure(refused.code, as_text(refused.message), retryable=False))
     return COMPLETED if result is None else Outcome("completed", result)
 
 

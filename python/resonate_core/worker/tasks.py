@@ -19,6 +19,7 @@ from .groups import is_retried
 from .options import OF_ONE_JOB, OPTIONS, JobOptions, JobsOptions
 from .probes import refuse_options
 from .records import JobRecord
+from .results import refuse_future
 from .signature import is_generator, wraps_async
 from .tracing import Tracing
 from .wire import enqueue_data
@@ -152,6 +153,7 @@ class WorkerTask(Generic[P, R]):
             refuse_options(type, {"lifecycle": lifecycle, **options})
         self._preset: dict[str, Any] = {}  # by `using`
         self._bind(function, unpack, upcast, names)
+        refuse_future(type, function, self.call.hints)
         self.invoke: Callable[[Any], Any] = self.call.invoke
         self._retries = _predicate(retry_on)
         functools.update_wrapper(self, function)
