@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -140,7 +141,7 @@ def test_errors_of_the_program(fail: Any):
     error = fail(body)
     assert error["code"].startswith("ccc") and len(error["code"]) == 200
     assert error["message"].startswith("mmm") and len(error["message"]) == 4000
-    assert error["data"].startswith('{"d":"' + ASTRAL) and len(error["data"]) == 100_000
+    assert json.loads(error["data"])["beginning"].startswith('{"d":"' + ASTRAL) and len(error["data"]) < 100_000
 
 
 def test_a_file_stays_small(tmp_path: Path):

@@ -41,6 +41,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1000, 300_000
 #: How much is kept of a code and of the data of a `JobError`, in characters. A request that ends an attempt must fit into the body
 #: that a server accepts, and the store keeps up to 100 attempts of a job.
 _CODE_KEPT, _DATA_KEPT = 200, 100_000
+#: How much of longer data a note shows, in characters.
+_BEGINNING_KEPT = 4000
 
 
 def _text(name: str, given: object) -> str:
@@ -65,6 +67,26 @@ def _data_text(data: Any) -> str | None:
         raise kind(f"data must be a value that JSON can hold, got {type(data).__name__}: {error}") from error
 
 
+def _kept(data: Any) -> str | None:
+    """The data as far as the store keeps it. The beginning of JSON is no JSON, so that a note stands in place of JSON that is too long."""
+    written = _data_text(data)
+    text = None if written is None else as_text(written)
+    if text is None or len(text) <= _DATA_KEPT:
+        return text
+    if isinstance(data, str) and not _is_json(data):
+        return bounded(text, _DATA_KEPT)
+    note = f"data has {len(written or ''):,} characters as JSON, and at most {_DATA_KEPT:,} are kept"
+    return json.dumps({"note": note, "beginning": text[:_BEGINNING_KEPT]}, ensure_ascii=False)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _revived(kind: type[_Raised], args: tuple[Any, ...], members: dict[str, Any]) -> _Raised:
     error = kind.__new__(kind, *args)
     error.__dict__.update(members)
@@ -84,8 +106,9 @@ class JobError(_Raised):
     Args:
         code: A short name, such as ``CardDeclined``; not empty.
         message: For people.
-        data: Any value that JSON can hold. The store keeps a str as it is, any other value as its JSON; of a text of more than 100,000
-            characters it keeps the beginning, and of a message the first 4,000.
+        data: Any value that JSON can hold. The store keeps a str as it is, any other value as its JSON, up to 100,000 characters. In
+            place of longer JSON it keeps an object with a ``note`` and the ``beginning``; of any other text, and of a message beyond
+            4,000 characters, the beginning with the number of characters that are left out.
         retryable: Whether it may be retried. None: as the task's ``retry_on`` says.
 
     Raises:
@@ -326,8 +349,7 @@ def _outcome_of(error: BaseException, retries: Callable[[BaseException], bool]) 
         if not isinstance(retryable, bool):
             raise TypeError(f"retryable must be a bool or None, got {retryable!r}")
         after = milliseconds("after", error.after) if isinstance(error, Retry) and error.after is not None else None
-        data = _data_text(error.data)
-        data = None if data is None else bounded(as_text(data), _DATA_KEPT)
+        data = _kept(error.data)
         code, message = bounded(as_text(error.code), _CODE_KEPT), bounded(as_text(error.message), MESSAGE_KEPT)
         failure = Failure(code, message, data, retryable, after)
         return Outcome("failed", failure=failure, error=error)
