@@ -86,13 +86,16 @@ class Ticker:
         try:
             until = seconds() + _LIFETIME
             number = -1
+            event = await self._present()
             while not gone.done() and not self._ended and seconds() < until:
-                event = await self._next(number, min(_QUIET, until - seconds()), gone)
+                if event is None:
+                    event = await self._next(number, min(_QUIET, until - seconds()), gone)
                 if event is None:
                     body = b":\n\n"
                 else:
                     number, facts = event
                     body = f"event: tick\ndata: {json.dumps(_visible(facts, principal), separators=(',', ':'))}\n\n".encode()
+                event = None
                 if not gone.done():
                     await send({"type": "http.response.body", "body": body, "more_body": True})
             if not gone.done():
@@ -102,6 +105,22 @@ class Ticker:
             gone.cancel()
             if not self._streams:
                 self._stop_looking()
+
+    async def _present(self) -> tuple[int, dict[str, Any]] | None:
+        """Look at the store for a new stream: the last change may be old, and so is its instant. None if the store fails."""
+        try:
+            seen = await self._call(self._facts)
+        except ResonateError:
+            return None
+        self._note(seen, written=False)
+        return self._number, {"n": self._number, "changed": False, **seen}
+
+    def _note(self, seen: dict[str, Any], *, written: bool) -> None:
+        """Notify all streams if the store was written, or its facts differ from those that were seen last."""
+        if written or _but_now(seen) != _but_now(self._seen):
+            self._seen = seen
+            self._number += 1
+            self._wake()
 
     async def _next(self, number: int, timeout: float, gone: asyncio.Future[None]) -> tuple[int, dict[str, Any]] | None:
         """Return the next change after one; None after the timeout."""
@@ -125,10 +144,8 @@ class Ticker:
                 except ResonateError:  # a request to a view says what is wrong
                     seen = self._seen
                 woken = self._was_written()
-                if seen is not None and (woken or _but_now(seen) != _but_now(self._seen)):
-                    self._seen = seen
-                    self._number += 1
-                    self._wake()
+                if seen is not None:
+                    self._note(seen, written=woken)
                 if woken and watch is not None:
                     watch.rearm()
                 await asyncio.sleep(max(_PAUSE, _SHARE * (seconds() - began)))
