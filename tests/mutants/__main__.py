@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mutants.building import build_module, python_site, use_installed_module
 from mutants.catalogue import FIRST, FORKED, MUTANTS, REST, SLICES, THEN
 from mutants.judging import Verdict, judge, judge_forked
-from mutants.mutant import Mutant, Place, places, sources
+from mutants.mutant import Mutant, Place, mutated, places, sources
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -116,6 +116,8 @@ def main() -> int:
     if problems and tree == ROOT:
         return 1
     if chosen_by.list:
+        compiled = [(mutant, place) for mutant, place in found if mutant.language == "cpp"]
+        mutated(sources(tree, "cpp"), compiled)  # all are compiled into one module: an error if two overlap
         print(f"{len(found)} mutants have their place in the sources")
         return 0
     chosen = [

@@ -128,7 +128,7 @@ MUTANTS = [
     Mutant(
         "a daily job is lost in a skipped hour",
         "schedules",
-        "«at == span.begin && span.skipped > 0 && span.skipped < kLongestSkip»",
+        "«at == span.begin» && span.skipped > 0 && span.skipped < kLongestSkip",
         "false",
     ),
     Mutant(
