@@ -204,6 +204,7 @@ std::string PostgresAddress::quoted_schema() const { return '"' + schema + '"'; 
 PostgresAddress PostgresAddress::of_listener() const {
   PostgresAddress address = *this;
   if (listen_host.empty()) return address;
+  address.prepared = true;                        // past the pooler
   (void)take_parameter(address.url, "hostaddr");  // libpq prefers it to a host
   address.host = listen_host;
   address.port = listen_port;
@@ -214,6 +215,7 @@ PostgresConnection::PostgresConnection(const PostgresAddress& address, const std
     : given_up_(given_up), prepares_(address.prepared) {
   try {
     connect(address);
+    if (prepares_) lift_limits(address);  // else a pooler passes the session on
   } catch (...) {
     abandon();
     throw;

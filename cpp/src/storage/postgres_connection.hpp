@@ -25,6 +25,9 @@ class PostgresError : public std::runtime_error {
   // The SQLSTATE; empty if the connection failed.
   const std::string& state() const noexcept { return state_; }
   bool is(std::string_view state) const noexcept { return state_ == state; }
+  // Whether a limit of time has ended the statement (query_canceled) or the session (transaction_timeout, and those that stand
+  // idle).
+  bool by_limit() const noexcept { return is("57014") || is("25P04") || is("25P03") || is("57P05"); }
 
  private:
   std::string state_;
@@ -33,6 +36,13 @@ class PostgresError : public std::runtime_error {
 // Begins a transaction that writes. Each of its statements must see the last commit, whatever level the role or the database begins
 // with: after the wait for the writer before it, the snapshot of a whole transaction is outdated.
 inline constexpr const char* kBeginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+// Begins a transaction that reads what others write meanwhile as of one instant.
+inline constexpr const char* kBeginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+// How often something is tried that a limit of time of the role can end before it is lifted. A limit of 1 ms, the least that there
+// is, ends one try in some hundred.
+inline constexpr int kTriesWithinLimits = 10;
 
 // The channel of NOTIFY after commits; the payload is the schema.
 inline constexpr const char* kCommitChannel = "resonate_core";
@@ -77,7 +87,9 @@ inline ConnectionCounts connection_counts;
 
 class PostgresConnection {
  public:
-  // Waits for the server as long as connect_timeout says, or until another thread sets `given_up`. Throws PostgresError.
+  // Waits for the server as long as connect_timeout says, or until another thread sets `given_up`. Throws PostgresError. The limits
+  // of time of the role, the database and the URL are for people, since a store has its own, busy_timeout: none of them applies to
+  // the connection, or behind a pooler to its transactions.
   explicit PostgresConnection(const PostgresAddress& address, const std::atomic<bool>* given_up = nullptr);
   ~PostgresConnection();
   PostgresConnection(const PostgresConnection&) = delete;
@@ -87,6 +99,11 @@ class PostgresConnection {
   std::size_t send(const PostgresStatement& statement, const PostgresParameters& parameters = {});
   // Adds a statement without parameters, which is not prepared.
   std::size_t send(const char* text);
+  // Adds the begin of a transaction to the next round trip, and behind a pooler statements that lift the limits of time for it: so
+  // few that only a limit of a few ms can end them.
+  void send_begin(const char* begin);
+  // Begins a transaction in a round trip of its own, and tries it again if a limit of time has ended that.
+  void begin(const char* begin);
   // Sends a statement at once and does not wait for its result. The next run() discards it, or behind a pooler the next send().
   void post(const char* text);
   // Sends what was added, and returns the results in order. Throws PostgresError for the first statement that failed; the
@@ -109,6 +126,9 @@ class PostgresConnection {
     const PostgresStatement* prepares = nullptr;  // the statement that this command prepares
   };
   void connect(const PostgresAddress& address);
+  enum class Scope : std::uint8_t { session, transaction };
+  void send_no_limits(Scope scope);
+  void lift_limits(const PostgresAddress& address);
   void wait(bool for_writing, Duration& left, bool connecting);
   PGresult* next();
   void begin_pipeline();

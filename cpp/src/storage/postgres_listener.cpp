@@ -97,8 +97,6 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
     for (int retry = kFirstRetry; !stop_->requested; retry = std::min(2 * retry, kLongestRetry)) {
       try {
         PostgresConnection connection(address_, &stop_->requested);
-        // A server may end sessions that stand idle, and so the listener's.
-        connection.send("SELECT set_config('idle_session_timeout', '0', false)");
         connection.send(("LISTEN " + std::string(kCommitChannel)).c_str());
         (void)connection.run();
         retry = kFirstRetry / 2;

@@ -294,15 +294,7 @@ void make_schema(PostgresConnection& connection, const PostgresAddress& address)
     connection.run(("CREATE SCHEMA IF NOT EXISTS " + address.quoted_schema()).c_str());
 }
 
-}  // namespace
-
-const std::vector<std::vector<std::string>>& postgres_migrations() {
-  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst),  statements_of(kSecond), statements_of(kThird),
-                                                            statements_of(kFourth), statements_of(kFifth),  statements_of(kSixth)};
-  return all;
-}
-
-std::optional<std::int64_t> found_schema_version(PostgresConnection& connection, const PostgresAddress& address) {
+std::optional<std::int64_t> version_in_transaction(PostgresConnection& connection, const PostgresAddress& address) {
   static const PostgresStatement exists{
       "exists",
       "SELECT (2 = (SELECT count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND (a.attname, a.atttypid) IN "
@@ -315,6 +307,37 @@ std::optional<std::int64_t> found_schema_version(PostgresConnection& connection,
   const PostgresResult version = connection.run(("SELECT version FROM " + address.quoted_schema() + ".store_version").c_str());
   if (version.rows() != 1) refuse(address, "it is damaged: its schema has no version");
   return version.row(0).integer(0);
+}
+
+// Runs the body in a transaction, whose limits of time are lifted behind a pooler, too. The body commits it if it changes anything.
+template <class Body>
+auto in_transaction(PostgresConnection& connection, const char* begin, Body body) {
+  connection.begin(begin);
+  try {
+    return body();
+  } catch (...) {
+    try {
+      if (!connection.lost()) connection.run("ROLLBACK");
+    } catch (const PostgresError&) {  // the cause is thrown
+    }
+    throw;
+  }
+}
+
+}  // namespace
+
+const std::vector<std::vector<std::string>>& postgres_migrations() {
+  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst),  statements_of(kSecond), statements_of(kThird),
+                                                            statements_of(kFourth), statements_of(kFifth),  statements_of(kSixth)};
+  return all;
+}
+
+std::optional<std::int64_t> found_schema_version(PostgresConnection& connection, const PostgresAddress& address) {
+  return in_transaction(connection, kBeginRead, [&] {
+    const std::optional<std::int64_t> version = version_in_transaction(connection, address);
+    connection.run("COMMIT");
+    return version;
+  });
 }
 
 void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddress& address, TablesAccess access) {
@@ -333,12 +356,9 @@ void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddre
   if (!version && access == TablesAccess::migrate)
     refuse(address, "its tables are gone: the schema was dropped or renamed while the store was open. Open the store again");
   static const PostgresStatement lock{"migrate", "SELECT pg_advisory_xact_lock(hashtextextended('resonate_core ' || $1, 0))"};
-  connection.run(kBeginWrite);
-  try {
-    // The limits of a role are for other work than this.
-    connection.send("SELECT set_config(name, '0', true) FROM (VALUES ('lock_timeout'), ('statement_timeout')) AS limits (name)");
+  in_transaction(connection, kBeginWrite, [&] {
     connection.run(lock, schema_parameter(address));
-    version = found_schema_version(connection, address);  // another process may have migrated it meanwhile
+    version = version_in_transaction(connection, address);  // another process may have migrated it meanwhile
     if (version) require_known(*version);
     refuse_names_in_use(connection, address, version);
     if (!version) make_schema(connection, address);
@@ -354,13 +374,7 @@ void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddre
     connection.send(set_version.c_str());
     connection.send("COMMIT");
     (void)connection.run();
-  } catch (...) {
-    try {
-      if (!connection.lost()) connection.run("ROLLBACK");
-    } catch (const PostgresError&) {  // the cause is thrown
-    }
-    throw;
-  }
+  });
 }
 
 }  // namespace resonate

@@ -13,7 +13,8 @@ namespace resonate {
 // The statements that lead from each version to the next; the first makes version 1 in an empty schema.
 const std::vector<std::vector<std::string>>& postgres_migrations();
 inline std::int64_t postgres_schema_version() { return static_cast<std::int64_t>(postgres_migrations().size()); }
-// The version of the tables; none if there are no tables. Throws Error (storage): they are damaged. Throws PostgresError.
+// The version of the tables; none if there are no tables. It reads them in a transaction of its own. Throws Error (storage): they
+// are damaged. Throws PostgresError.
 std::optional<std::int64_t> found_schema_version(PostgresConnection& connection, const PostgresAddress& address);
 
 enum class TablesAccess : std::uint8_t { check, migrate, make };

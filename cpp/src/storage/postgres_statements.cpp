@@ -86,12 +86,11 @@ std::string text_of(PostgresQuery which) {
       return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days') SELECT nextval('writer_ids')";
     case PostgresQuery::lock_timeout: return "SELECT set_config('lock_timeout', ?, ?::boolean)";
     // Every statement finds its rows by an index, one by one. Statistics must not change that: those of a new table, and of one
-    // with many versions that an open transaction keeps, would make the planner read all of it. The limits of a role are for
-    // people: a store has its own, busy_timeout.
+    // with many versions that an open transaction keeps, would make the planner read all of it.
     case PostgresQuery::session:
       return "SELECT set_config(name, setting, ?::boolean) FROM (VALUES ('search_path', ?), ('enable_seqscan', 'off'), "
-             "('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off'), ('statement_timeout', '0'), "
-             "('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0')) AS chosen (name, setting)";
+             "('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off')) "
+             "AS chosen (name, setting)";
     case PostgresQuery::load_rows: return rows + "id = ANY (?::text[])";
     case PostgresQuery::load_queues:
       return "SELECT newest.body FROM unnest(?::text[]) AS wanted (name), LATERAL (SELECT body FROM queues WHERE queues.name = "

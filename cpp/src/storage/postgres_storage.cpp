@@ -20,6 +20,21 @@ Error read_only_error(const std::string& shown) {
   return Error(ErrorCode::read_only, "store " + resonate::quoted(shown) + " was opened read-only and cannot be changed");
 }
 
+// Returns a new connection on which `looks` has run. It may have been lost before: a pooler gives us one that the server has just
+// ended, or a limit of time ends the transaction that would lift it. A migration that was committed is found.
+template <class Body>
+std::unique_ptr<PostgresConnection> connect_and(const PostgresAddress& address, Body looks) {
+  for (int left = kTriesWithinLimits;; --left) {
+    auto connection = std::make_unique<PostgresConnection>(address);
+    try {
+      looks(*connection);
+      return connection;
+    } catch (const PostgresError&) {
+      if (left == 1 || !connection->lost()) throw;
+    }
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Storage> open_postgres_storage(const std::string& url, const PostgresOptions& options) {
@@ -29,8 +44,9 @@ std::unique_ptr<Storage> open_postgres_storage(const std::string& url, const Pos
 SchemaVersions postgres_schema_versions(const std::string& url) {
   const PostgresAddress address = PostgresAddress::parse(url);
   try {
-    PostgresConnection connection(address);
-    return {address.shown, found_schema_version(connection, address), postgres_schema_version()};
+    std::optional<std::int64_t> found;
+    connect_and(address, [&](PostgresConnection& connection) { found = found_schema_version(connection, address); });
+    return {address.shown, found, postgres_schema_version()};
   } catch (const PostgresError& error) {
     throw Error(ErrorCode::storage, "store " + resonate::quoted(address.shown) + ": open failed: " + error.what());
   }
@@ -58,17 +74,9 @@ PostgresStorage::~PostgresStorage() {
 }
 
 void PostgresStorage::connect() {
-  auto connection = std::make_unique<PostgresConnection>(address_);
   const TablesAccess access = options_.read_only ? TablesAccess::check : (opened_ ? TablesAccess::migrate : TablesAccess::make);
-  try {
-    prepare_postgres_schema(*connection, address_, access);
-  } catch (const PostgresError&) {
-    // A pooler may have given us a connection that the server had just ended. A migration that was committed is found.
-    if (!connection->lost()) throw;
-    connection = std::make_unique<PostgresConnection>(address_);
-    prepare_postgres_schema(*connection, address_, access);
-  }
-  connection_ = std::move(connection);
+  connection_ =
+      connect_and(address_, [&](PostgresConnection& connection) { prepare_postgres_schema(connection, address_, access); });
   opened_ = true;
   if (address_.prepared) {  // without: the pooler gives each transaction another connection
     send_settings(Scope::session);
@@ -83,10 +91,9 @@ void PostgresStorage::send_settings(Scope scope) {
   const char* const local = session ? "false" : "true";
   send(PostgresQuery::session, PostgresParameters().text(local).text(address_.quoted_schema()));
   session_timeout_ = session ? options_.busy_timeout : -1;
-  if (options_.read_only) return;
   const Duration longest = std::max<Duration>(1, options_.busy_timeout);  // 0 would mean: wait without an end
   send(PostgresQuery::lock_timeout, PostgresParameters().text(std::to_string(longest)).text(local));
-  if (options_.durability == Durability::normal)
+  if (options_.durability == Durability::normal && !options_.read_only)
     connection_->send(session ? "SET synchronous_commit = off" : "SET LOCAL synchronous_commit = off");
 }
 
@@ -128,17 +135,19 @@ void PostgresStorage::begin(Access access) {
   const Lookups expected = std::exchange(expected_, {});  // also if this fails: the keys are valid for this call alone
   if (access == Access::write && options_.read_only) throw read_only_error(location());
   guarded("begin", [&] {
-    const bool had_one = connection_ != nullptr;
-    try {
-      if (!connection_) connect();
-      begin_once(access, expected);
-    } catch (const PostgresError&) {
-      // The server may have been restarted since the last call: nothing was begun, so a new connection loses nothing.
-      const bool lost = !connection_ || connection_->lost();
-      if (!had_one || !lost) throw;
-      forget_connection();
-      connect();
-      begin_once(access, expected);
+    bool restarted = connection_ != nullptr;  // the server may have been, since the last call
+    for (int left = kTriesWithinLimits;; --left) {
+      try {
+        if (!connection_) connect();
+        return begin_once(access, expected);
+      } catch (const PostgresError& error) {
+        // Nothing was begun, so a new connection loses nothing.
+        const bool lost = !connection_ || connection_->lost();
+        const bool limited = !address_.prepared && error.by_limit() && left > 1;  // before the transaction has lifted the limit
+        if (!limited && !(restarted && lost)) throw;
+        if (lost) forget_connection();
+        restarted = false;
+      }
     }
   });
 }
@@ -150,7 +159,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected) {
   if (others_write_ > 0) --others_write_;
   const bool alone = others_write_ == 0;
   try {
-    connection_->send(writes ? kBeginWrite : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    connection_->send_begin(writes ? kBeginWrite : kBeginRead);
     if (!address_.prepared || session_timeout_ != options_.busy_timeout) send_settings(Scope::transaction);
     const bool registers = writes && writer_ == 0;
     const std::size_t writer = registers ? send(PostgresQuery::new_writer) : 0;
@@ -365,9 +374,17 @@ void PostgresStorage::vacuum() {
   if (options_.read_only) throw read_only_error(location());
   guarded("vacuum", [&] {
     if (!connection_) connect();
-    for (const char* table :
-         {"promises", "schedules", "edges", "messages", "queues", "queue_hours", "counters", "writers", "inbox"})
-      connection_->run(("VACUUM ANALYZE " + address_.quoted_schema() + "." + table).c_str());
+    try {
+      for (const char* table :
+           {"promises", "schedules", "edges", "messages", "queues", "queue_hours", "counters", "writers", "inbox"})
+        connection_->run(("VACUUM ANALYZE " + address_.quoted_schema() + "." + table).c_str());
+    } catch (const PostgresError& error) {
+      if (address_.prepared || !error.by_limit()) throw;
+      // VACUUM runs in no transaction of ours, and the pooler gives each statement outside of one another session.
+      throw PostgresError(error.state(), std::string(error.what()) +
+                                             " (behind a pooler the limits of the role apply to VACUUM: name "
+                                             "the server itself in the URL)");
+    }
   });
 }
 
@@ -376,11 +393,22 @@ void PostgresStorage::index_newest() {
   guarded("index", [&] {
     if (!connection_) connect();
     const std::string promises = " ON " + address_.quoted_schema() + ".promises ";
-    connection_->run(
-        ("CREATE INDEX IF NOT EXISTS newest_jobs" + promises + "(queue, created_at, id) WHERE queue IS NOT NULL").c_str());
-    connection_->run(("CREATE INDEX IF NOT EXISTS newest_roots" + promises +
-                      "(created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id)")
-                         .c_str());
+    connection_->begin(kBeginWrite);
+    in_transaction_ = true;
+    try {
+      if (!address_.prepared) send_settings(Scope::transaction);
+      connection_->send(
+          ("CREATE INDEX IF NOT EXISTS newest_jobs" + promises + "(queue, created_at, id) WHERE queue IS NOT NULL").c_str());
+      connection_->send(("CREATE INDEX IF NOT EXISTS newest_roots" + promises +
+                         "(created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id)")
+                            .c_str());
+      connection_->send("COMMIT");
+      (void)connection_->run();
+      in_transaction_ = false;
+    } catch (...) {
+      end();
+      throw;
+    }
   });
 }
 
