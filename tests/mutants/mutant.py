@@ -28,6 +28,12 @@ class Mutant:
     new: str
     statement: bool = False
 
+    def __post_init__(self) -> None:
+        if self.language == "cpp" and not self.statement and not self.new.strip():
+            raise ValueError(
+                f"mutant {self.name!r}: its new text must be an expression, got none: mark the whole expression in its old text"
+            )
+
     @property
     def language(self) -> str:
         """The language of the source."""

@@ -45,8 +45,8 @@ MUTANTS = [
     Mutant(
         "a job that has started expires",
         "jobs",
-        "may_expire(state) «&& !has_started()» ? spec->good_until : kNever",
-        "",
+        "«may_expire(state) && !has_started()» ? spec->good_until : kNever",
+        "may_expire(state)",
     ),
     Mutant(
         "payloads with another order of members are different",
@@ -57,8 +57,8 @@ MUTANTS = [
     Mutant(
         "a number is the same as a longer one",
         "jobs",
-        "if (one.kind != other.kind «|| one.text != other.text») return false",
-        "",
+        "if («one.kind != other.kind || one.text != other.text») return false",
+        "one.kind != other.kind",
     ),
     Mutant(
         "a unique key is held 1 ms too long",

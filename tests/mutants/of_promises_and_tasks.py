@@ -134,8 +134,8 @@ MUTANTS = [
     Mutant(
         "a skipped day fires at its end",
         "schedules",
-        "span.skipped > 0 «&& span.skipped < kLongestSkip»",
-        "",
+        "at == span.begin && «span.skipped > 0 && span.skipped < kLongestSkip»",
+        "span.skipped > 0",
     ),
     Mutant(
         "a cron expression with two day fields needs both",
