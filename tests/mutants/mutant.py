@@ -29,9 +29,10 @@ class Mutant:
     statement: bool = False
 
     def __post_init__(self) -> None:
-        if self.language == "cpp" and not self.statement and not self.new.strip():
+        if self.language == "cpp" and not self.statement and (not self.new.strip() or self.new.rstrip().endswith(";")):
             raise ValueError(
-                f"mutant {self.name!r}: its new text must be an expression, got none: mark the whole expression in its old text"
+                f"mutant {self.name!r}: its new text must be an expression, got {self.new!r}; mark a whole expression in its old "
+                "text, or say that it is a statement"
             )
 
     @property

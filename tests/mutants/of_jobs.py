@@ -51,8 +51,9 @@ MUTANTS = [
     Mutant(
         "payloads with another order of members are different",
         "jobs",
-        "«if (one == other) return true; const auto mine = base64_decode(one);»",
-        "if (one == other) return true; return false; const auto mine = base64_decode(one);",
+        "«if (one == other) return true;» const auto mine = base64_decode(one);",
+        "return one == other;",
+        statement=True,
     ),
     Mutant(
         "a number is the same as a longer one",
