@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from .._instants import NEVER, counted, length, when
 from .access import Refused, StoreAccess
+from .facts import jobs_in
 from .options import UiOptions
 from .principal import Principal
 from .redaction import Redaction, Rules
-from .stuck_jobs import standstill_of, why_job
+from .stuck_jobs import place_free, standstill_of, why_job
 from .stuck_promises import why_promise
 from .verdict import Advice, Next, Verdict
 
 if TYPE_CHECKING:
-    from .._core import Store
+    from .._core import JobState, Store
 
 __all__ = ["Why", "explain", "why"]
 
 #: The most links of a chain of waits.
 _LONGEST_CHAIN = 20
+#: The most scheduled jobs and retries of a queue, and steps, among which the first is searched.
+_MOST_WAITING = 1000
 #: A step that is due for longer is overdue (ms): a server ticks at once, and other processes see a commit within 50 ms.
 _OVERDUE = 5000
 
@@ -220,18 +223,34 @@ def _queue(access: StoreAccess, name: str) -> Verdict | None:
     if queue["paused"]:
         advice = (("resume the queue", ("queue.resume", {"queue": name})), *advice)
         text = f"Queue {name} is paused; {pending} {verb}{others}."
-        return Verdict(name, "queue", "paused", text, None, stuck=True, advice=advice)
+        return Verdict(name, "queue", "paused", text, _first_of(access, name, counts), stuck=True, advice=advice)
     limit = queue.get("concurrency")
     if limit is not None and queue["active"] >= limit:
         text = f"Queue {name} has reached its limit of {limit} claimed and running jobs"
         text += f"; {pending} {verb}{others}." if counts.get("pending") or others else "."
-        return Verdict(name, "queue", "full", text, None, advice=advice)
+        return Verdict(name, "queue", "full", text, place_free(access, name), advice=advice)
     active = f"{queue['active']} {_are(queue['active'])} claimed or running"
     text = f"Queue {name} is open: {pending} {verb} for a worker, {active}{others}."
-    still = standstill_of(access, name)
+    still, next = standstill_of(access, name), _first_of(access, name, counts)
     if still is not None:
-        return Verdict(name, "queue", "open", f"{text.removesuffix('.')}; {still}.", None, stuck=True, advice=advice)
-    return Verdict(name, "queue", "open", text, None, advice=advice)
+        return Verdict(name, "queue", "open", f"{text.removesuffix('.')}; {still}.", next, stuck=True, advice=advice)
+    return Verdict(name, "queue", "open", text, next, advice=advice)
+
+
+def _first_of(access: StoreAccess, queue: str, counts: Mapping[str, int]) -> Next | None:
+    """Return which of the scheduled jobs and retries of a queue becomes pending first; None if there is none."""
+    states: tuple[JobState, ...] = ("scheduled", "retry")
+    number = sum(counts.get(state, 0) for state in states)
+    if not number:
+        return None
+    if number <= _MOST_WAITING:
+        waiting = {job["id"]: job for job in jobs_in(access, queue, states, _MOST_WAITING)}
+        for step in access.store.views.due(_MOST_WAITING):
+            job = waiting.get(step["id"])
+            if job is not None and step["kind"] == "dispatch":
+                what = f"the batch of job {step['id']} is ready" if job.get("gathering") else f"job {step['id']} becomes pending"
+                return Next(what, access.store.now if step["at"] is None else step["at"], is_step=True)
+    return Next("its scheduled jobs and retries become pending, each at its time", None)
 
 
 def _are(number: int) -> str:

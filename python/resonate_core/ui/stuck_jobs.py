@@ -13,7 +13,7 @@ from .access import StoreAccess
 from .facts import batch_ready_at, holders, jobs_in, queue_row, waiting_in
 from .verdict import Advice, Next, Verdict
 
-__all__ = ["next_token", "standstill_of", "why_job"]
+__all__ = ["next_token", "place_free", "standstill_of", "why_job"]
 
 #: The most running jobs of a queue whose reports are read.
 _MOST_HOLDERS = 20
@@ -71,10 +71,8 @@ def _pending(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
             ("raise the limit of the queue", ("queue.set", {"queue": queue, "concurrency": limit + 1})),
         )
         sentence = f"is pending: queue {queue} has reached its limit of {limit} claimed and running jobs."
-        held = holders(access, queue)
-        ends = min((one["expiresAt"] for one in held), default=None)
-        next = Next("a place is free when one of them ends, at the latest when the first lease ends", ends) if ends else None
-        return _said(job, sentence, _ends(access, job, next), waits_for=[one["id"] for one in held[:3]], advice=raise_it)
+        held = [one["id"] for one in holders(access, queue)[:3]]
+        return _said(job, sentence, _ends(access, job, place_free(access, queue)), waits_for=held, advice=raise_it)
     token = next_token(access, queue)
     if token is not None and token > now:
         next = Next("the rate of the queue allows a claim", token)
@@ -91,6 +89,12 @@ def _pending(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
     else:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}; its workers are busy with other jobs."
     return _said(job, sentence, _ends(access, job))
+
+
+def place_free(access: StoreAccess, queue: str) -> Next | None:
+    """Return when a queue at its limit has a place again; None if no lease on its jobs is visible."""
+    ends = min((one["expiresAt"] for one in holders(access, queue)), default=None)
+    return Next("a place is free when one of them ends, at the latest when the first lease ends", ends) if ends else None
 
 
 def next_token(access: StoreAccess, queue: str) -> int | None:
