@@ -105,7 +105,7 @@ class Call:
             if state == "suspended":
                 return f"waits for {', '.join(self.waits_for)}" if self.waits_for else "suspended"
             if state == "halted":
-                return "halted until `tasks continue`"
+                return "halted, until a person continues it"
             delay = tags.get("resonate:delay", "")
             if delay.isascii() and delay.isdigit() and int(delay) > now:
                 return f"delayed until {moment(int(delay))}"

@@ -70,7 +70,7 @@ def test_a_workflow(run: Run, filled: tuple[rc.Store, list[str]]) -> None:
     assert calls["order.2"]["note"] == "run by pay-7"
     assert calls["order.2.1"]["note"].startswith("sleeps until")
     assert calls["order.3"]["note"].startswith("waits to be settled")
-    assert calls["order.9"]["note"] == "halted until `tasks continue`"
+    assert calls["order.9"]["note"] == "halted, until a person continues it"
     assert calls["order.10"]["note"] == "waits for a worker at poll://any@late"
     assert (calls["order.4"]["state"], calls["order.4"]["note"], calls["order.4"]["task"]) == ("rejected", None, None)
     assert calls["order.1"]["durationMs"] == calls["order.1"]["settledAt"] - calls["order.1"]["createdAt"]

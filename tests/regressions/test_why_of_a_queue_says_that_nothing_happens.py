@@ -57,7 +57,9 @@ def test_a_queue_at_its_limit(store: Any) -> None:
     store.queues.set("q", concurrency=1)
     store.jobs.enqueue_many("t", [1, 2], queue="q")
     store.jobs.claim("q", 1, worker="w", lease=MINUTE, start=1)
-    assert following(store, "q").startswith("a place is free when one of them ends, at the latest when the first lease ends, at 1970")
+    assert following(store, "q").startswith(
+        "a place is free when one of them ends, at the latest when the first lease ends, at 1970"
+    )
 
 
 def test_nothing_waits(store: Any) -> None:

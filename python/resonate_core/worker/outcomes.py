@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .._standstills import no_handler
 from .._stopwatch import doubled
 from .durations import Duration, milliseconds
 from .groups import members
@@ -263,7 +264,7 @@ def unknown_type(worker: str, type: str, snoozed: int) -> Outcome:
         snoozed: How many attempts in a row have been snoozed before.
     """
     pause = int(doubled(_FIRST_PAUSE, snoozed, _LONGEST_PAUSE))
-    return Outcome("snoozed", failure=Failure(UNKNOWN_TYPE, f"worker {worker!r} has no handler for type {type!r}"), delay=pause)
+    return Outcome("snoozed", failure=Failure(UNKNOWN_TYPE, no_handler(worker, type)), delay=pause)
 
 
 def as_text(text: str) -> str:
