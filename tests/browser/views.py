@@ -50,5 +50,5 @@ EVIL = [
     View("workflow", f"workflow?id={quote('page ' + scene.SCRIPT)}", "Calls"),
     View("why", f"why?id={quote(scene.EVIL)}", "Why"),
     View("messages", "messages", "Messages"),
-    View("queue", "queue?name=mail", "Types"),
+    View("queue", "queue?name=mail", "by type"),
 ]

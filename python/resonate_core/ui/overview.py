@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .._core import ManualClock, Watch, __version__
@@ -16,8 +16,11 @@ from .site import Site
 __all__ = ["due_view", "overview", "session"]
 
 _MOST_QUEUES, _MOST_DUE = 20, 10
-#: The kinds of due steps, as sentences.
+#: The kinds of due steps, as sentences; those named by a state are dispatches of jobs.
 _STEPS = {
+    "retry": "retry {id}",
+    "scheduled": "make {id} pending",
+    "gathering": "make the batch of {id} ready",
     "drain": "notify the awaiters of {id}",
     "timeout": "time out {id}",
     "lease": "end the lease on {id}",
@@ -104,11 +107,23 @@ def due_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
 def _due(access: StoreAccess, limit: int) -> list[dict[str, Any]]:
     wanted = limit if not access.principal.prefix else 1000
     found = [step for step in access.store.views.due(wanted) if access.principal.sees(step["id"])]
-    now = access.store.now
+    found, now = found[:limit], access.store.now
+    jobs = access.find_all("job", [step["id"] for step in found if step["kind"] == "dispatch"])
     return [
-        {**step, "at": now if step["at"] is None else step["at"], "text": _STEPS.get(step["kind"], "{id}").format(id=step["id"])}
-        for step in found[:limit]
+        {
+            **step,
+            "at": now if step["at"] is None else step["at"],
+            "text": _STEPS.get(_kind(step, jobs.get(step["id"])), "{id}").format(id=step["id"]),
+        }
+        for step in found
     ]
+
+
+def _kind(step: Mapping[str, Any], job: Mapping[str, Any] | None) -> str:
+    """Return the kind of a step; of a dispatch of a job, why the job waits."""
+    if job is None or job["state"] not in ("scheduled", "retry"):
+        return str(step["kind"])
+    return "gathering" if job.get("gathering") else str(job["state"])
 
 
 def _problems(problems: Iterable[Any]) -> list[dict[str, Any]]:

@@ -45,9 +45,10 @@ export function relative(at, from = now()) {
   return away > 0 ? `in ${coarse(away)}` : `${coarse(-away)} ago`;
 }
 
+// 59.6 s is 1 min
 function coarse(ms) {
-  const [unit, size] = UNITS.find(([, size]) => ms >= size);
-  const whole = Math.floor(ms / size);
+  const [unit, size] = UNITS.find(([, size], place) => ms >= size - (UNITS[place + 1]?.[1] ?? 0) / 2);
+  const whole = Math.round(ms / size);
   return unit === "d" && whole > 400 ? `${(whole / 365.25).toFixed(1)} y` : `${whole} ${unit}`;
 }
 

@@ -1,4 +1,4 @@
-// Live updates: one stream, closed while the page is hidden or paused, opened again with growing delays.
+// Live updates: one stream, closed while the page is hidden or paused.
 import { events } from "./api.js";
 
 const FIRST_DELAY = 500;

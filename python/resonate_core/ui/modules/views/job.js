@@ -68,7 +68,7 @@ function Attempts({ of: job }) {
   ]} /><div class="body stack">${rows.filter((row) => row.error?.data || row.error?.message?.length > 60).slice(0, 5).map((row, index) => html`<details key=${row.number} open=${index === 0}><summary>Attempt ${row.number}: ${row.error.code}</summary><${Trace} of=${row.error} label=${`Error of attempt ${row.number}`} /></details>`)}</div></${Card}>`;
 }
 
-/** A message that wraps, and a traceback that scrolls sideways; frames of libraries are folded. */
+/** A message, and a traceback with folded frames of libraries. */
 function Trace({ of: { message, data, trace }, label }) {
   return html`${message && html`<p class="mono">${message}</p>`}${data && html`<div class="value trace" tabindex="0" role="group" aria-label=${label}>${(trace ?? [{ text: text.json(data) }]).map((part, place) => {
     const lines = html`<pre>${part.text}</pre>`;

@@ -42,7 +42,7 @@ function Figures({ of }) {
     <${Figure} label="Wait, mean" value=${text.duration(waitMs)} note=${noted(started, "start", wait)} />
     <${Figure} label="Run time, mean" value=${text.duration(runMs)} note=${noted(ended, "attempt", run)} />
     <${Figure} label="Messages waiting" value=${text.number(of.messages?.waiting)} note=${of.messages?.dropped ? `${text.number(of.messages.dropped)} dropped` : ""} to=${href("messages")} />
-    <${Figure} label="Next step" value=${of.nextDue == null ? "—" : text.relative(of.nextDue)} note=${of.nextDue == null ? "nothing is due" : (of.due?.[0]?.text ?? of.due?.[0]?.kind)} /></section>`;
+    <${Figure} label="Next step" value=${of.nextDue == null ? "—" : text.relative(of.nextDue)} note=${of.nextDue == null ? "nothing is due" : of.due?.[0]?.text} /></section>`;
 }
 
 const known = (values) => Array.isArray(values) && values.filter((value) => value != null).length > 1;

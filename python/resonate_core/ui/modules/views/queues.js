@@ -61,7 +61,7 @@ export function Queue({ query }) {
         ${queue.groups && html`<dt>Groups</dt><dd>${text.number(queue.groups.size)} jobs, grace ${text.duration(queue.groups.grace)}</dd>`}
         ${queue.defaultsInWords?.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></${Card}>
         <${Card} title="Days"><${Days} of=${queue.days ?? []} /></${Card}></div>
-      ${queue.types?.length > 0 && html`<${Card} title="Types" flush><${Table} caption="Jobs by type" rows=${queue.types} keyOf=${(row) => row.type} columns=${[{ label: "Type", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.type} to=${href("jobs", { queue: queue.name, type: row.type })} copy=${false} />` }, { label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.type} />` }]} /></${Card}>`}</div>`}</${Read}>`;
+      ${queue.types?.length > 0 && html`<${Card} title="Unfinished jobs by type" flush><${Table} caption="Jobs by type" rows=${queue.types} keyOf=${(row) => row.type} columns=${[{ label: "Type", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.type} to=${href("jobs", { queue: queue.name, type: row.type })} copy=${false} />` }, { label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.type} />` }]} /></${Card}>`}</div>`}</${Read}>`;
 }
 
 function ByState({ of }) {

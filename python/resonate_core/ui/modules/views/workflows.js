@@ -26,7 +26,7 @@ const COLUMNS = [
   { label: "Function", cell: "text-cell", show: (row) => row.func },
   { label: "Task", show: (row) => row.task && html`<${State} of=${row.task.state} />` },
   { label: "Created", show: (row) => when(row.promise.createdAt) },
-  { label: "Took", num: true, show: (row) => text.duration(row.tookMs) },
+  { label: "Took", num: true, show: (row) => row.promise.settledAt != null && text.duration(row.tookMs) },
   { label: "Now", cell: "fill", card: false, show: (row) => html`<span class="muted" title=${row.note}>${said(row.note)}</span>` },
 ];
 
