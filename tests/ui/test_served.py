@@ -257,11 +257,12 @@ def test_without_a_role_only_this_machine_operates(store: Any) -> None:
     from resonate_core.ui.mounted import local_role
 
     def scope(server: str, host: str) -> Any:
-        return {"server": (server, 80), "headers": [(b"host", host.encode())]}
+        return {"server": (server, 80), "client": ("127.0.0.1", 5), "headers": [(b"host", host.encode())]}
 
     assert local_role(scope("127.0.0.1", "localhost:8000")) == "operate" and local_role(scope("::1", "[::1]:8000")) == "operate"
     assert local_role(scope("127.0.0.1", "evil.example")) == "none" and local_role(scope("10.0.0.1", "localhost")) == "none"
-    assert local_role({"server": None, "headers": []}) == "none"
+    assert local_role({"server": None, "client": ("127.0.0.1", 5), "headers": []}) == "none"
+    assert local_role({**scope("127.0.0.1", "localhost"), "client": None}) == "none"
 
 
 @pytest.mark.parametrize(

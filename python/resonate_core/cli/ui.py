@@ -79,7 +79,13 @@ def ui(
         print(f"http://{_HOST}:{listening.getsockname()[1]}/", flush=True)
         say("Ctrl-C ends it" if operate else "Ctrl-C ends it; --operate permits actions")
         config = uvicorn.Config(
-            _own_names_only(app), log_level="warning", access_log=False, server_header=False, lifespan="on", ws="none"
+            _own_names_only(app),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="on",
+            ws="none",
         )
         config.timeout_graceful_shutdown = 2
         uvicorn.Server(config).run([listening])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .._core import Envelope, RequestLimits, Store
+from .._forwarded import client_address
 from ..ui.app import UiApp
 from ..ui.mounted import local_role
 from ..ui.options import UiOptions
@@ -55,8 +56,7 @@ def dashboard(
 
     def who(scope: Scope) -> Principal | int:
         current[:] = [runtime()]
-        client = scope.get("client")
-        address = None if client is None else str(client[0])
+        address = client_address(scope, settings.server.forwarded_allow)
         if not authorizer.requires_tokens:
             return Principal(ui.role if ui.role is not None else local_role(scope), address=address)
         identity = authorizer.identify(scope)

@@ -94,6 +94,7 @@ def _uvicorn_config(settings: Settings, app: Any) -> uvicorn.Config:
         h11_max_incomplete_event_size=settings.limits.header_bytes,
         timeout_graceful_shutdown=int(server.graceful_timeout) or 1,
         server_header=False,
+        proxy_headers=False,  # uvicorn would believe every process of this machine; see server.forwarded_allow
         ws="none",
     )
 

@@ -91,6 +91,10 @@ class ServerSettings(_Table):
     cors_origins: Annotated[list[str], NoDecode] = Field(
         default=[], description="other origins that a browser may call from; '*' for all; other origins are refused with 403"
     )
+    forwarded_allow: Annotated[list[Network], NoDecode] = Field(
+        default=[],
+        description="addresses and networks of the proxies whose X-Forwarded-For tells the client's address in the audit; none: nobody's",
+    )
     hosts: Annotated[list[str], NoDecode] = Field(
         default=[],
         description="accepted names in `Host`, '*' for any, beside the server's own; none: any, except that a loopback address "
@@ -110,7 +114,15 @@ class ServerSettings(_Table):
     tracing: bool = Field(default=False, description="OpenTelemetry spans, one per request (extra `otel`)")
     graceful_timeout: Seconds = Field(default=10, description="how long a stop waits for requests under way")
 
-    _split = field_validator("cors_origins", "hosts", mode="before")(_listed)
+    _split = field_validator("cors_origins", "hosts", "forwarded_allow", mode="before")(_listed)
+
+    @field_validator("forwarded_allow")
+    @classmethod
+    def _not_everybody(cls, given: list[Network]) -> list[Network]:
+        for network in given:
+            if network.prefixlen == 0:
+                raise ValueError(f"forwarded_allow must list the proxies, got {network}, which is every address")
+        return given
 
     @model_validator(mode="before")
     @classmethod

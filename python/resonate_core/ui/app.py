@@ -215,7 +215,7 @@ class UiApp:
             access = self._access(who, redaction)
             made = await self._call(lambda: overview.session(access, given, self.site, requires_token=self._requires_token))
         else:
-            _need(who, "read")
+            self._need_read(who)
             if name == "events":
                 await self._events(who, scope, receive, send)
                 return
@@ -264,7 +264,7 @@ class UiApp:
             raise Refused(405 if name in VIEWS or name in OTHERS else 404, "only do, travel and travel/fork take a POST")
         self._check_page(scope, "application/x-ndjson" if name == "travel" else "application/json")
         if name != "do":
-            _need(who, "read")
+            self._need_read(who)
         most = _MOST_RECORDING if name == "travel" else _MOST_BODY
         try:
             body = await asyncio.wait_for(_body(scope, receive, most), _BODY_TIMEOUT)
@@ -291,6 +291,10 @@ class UiApp:
         if origin is not None and origin not in self._origins and not _is_own(origin, _header(scope, b"host")):
             raise Refused(403, f"Origin must be that of this dashboard, got {origin!r}")
 
+    def _need_read(self, who: Principal) -> None:
+        if not who.may("read"):
+            raise Refused(403, self.site.no_role or "Forbidden")
+
     def _access(self, who: Principal, redaction: Redaction) -> StoreAccess:
         return StoreAccess(self.site.store, who, redaction, self._limits, self._run)
 
@@ -303,11 +307,6 @@ class UiApp:
             return await asyncio.get_running_loop().run_in_executor(pool or self._reads, function)
         finally:
             self._waiting -= 1
-
-
-def _need(who: Principal, role: Any) -> None:
-    if not who.may(role):
-        raise Refused(403, "Forbidden")
 
 
 def _refusal(error: Exception) -> tuple[int, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import threading
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from .._forwarded import ip_text
 from .principal import Principal
 
 __all__ = ["Audit"]
@@ -16,6 +19,7 @@ _log = logging.getLogger("resonate_core.audit")
 #: Members of a request that say what it was about. Payloads and values are never written.
 _TARGET = ("id", "ids", "queue", "type", "group", "state", "tags", "concurrency", "rate", "cron", "kind", "process_at", "processAt")
 _MOST_IDS = 20
+_WORD = re.compile(r"[\w.:@/+|-]+")
 
 
 class Audit:
@@ -44,7 +48,7 @@ class Audit:
                 "at": at,
                 "who": who.name,
                 "role": who.role,
-                "from": who.address,
+                "from": ip_text(who.address),
                 "kind": kind,
                 "target": target,
                 "preview": preview,
@@ -53,13 +57,19 @@ class Audit:
             }
             self._kept.append(line)
         done = "preview of" if preview else "did"
-        _log.info("%s %s by %s from %s: %d", done, kind, who.name or who.role, who.address, status, extra=line_extra(line))
+        by = _word(who.name or who.role)
+        _log.info("%s %s by %s from %s: %d", done, _word(kind), by, line["from"], status, extra=line_extra(line))
         return self._number
 
     def newest(self) -> list[dict[str, Any]]:
         """Return the lines that are kept, newest first."""
         with self._lock:
             return list(reversed(self._kept))
+
+
+def _word(text: str) -> str:
+    """Return a text that ends where it seems to: in quotes unless it is one word."""
+    return text if _WORD.fullmatch(text) else json.dumps(text)
 
 
 def line_extra(line: Mapping[str, Any]) -> dict[str, Any]:

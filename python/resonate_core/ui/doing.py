@@ -55,7 +55,11 @@ def do(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, An
 
     try:
         if not access.principal.may("operate"):
-            why = "the store was opened for reading: start the dashboard with --operate" if site.read_only else "Forbidden"
+            why = (
+                "the store was opened for reading: start the dashboard with --operate"
+                if site.read_only
+                else site.no_role or "Forbidden"
+            )
             raise Refused(403, why)
         if not isinstance(kind, str) or not isinstance(data, Mapping) or not isinstance(tried, bool):
             raise Refused(400, "the body must have kind (a text), data (an object) and perhaps preview (true or false)")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .._core import Store
+from .._forwarded import client_address, is_forwarded
 from .._loopback import is_loopback
 from .app import UiApp
 from .options import ROLES, Role, UiOptions
@@ -22,16 +25,24 @@ if TYPE_CHECKING:
 
 __all__ = ["MountedUi", "create_ui", "local_role"]
 
+_log = logging.getLogger("resonate_core.ui")
+
+#: What a program adds that mounts a dashboard without a role.
+NO_ROLE = "pass role= to create_ui, one of none, read and operate, or a function that takes the ASGI scope and returns one"
+
 #: What a program says of who sends a request.
 Who = Callable[[Any], "Role | Principal"]
 
 
 def local_role(scope: Scope) -> Role:
-    """Return `operate` for a request on a loopback address under a name of this machine, and `none` for any other.
+    """Return `operate` for a request of a program of this machine, and `none` for any other.
 
-    A page of another origin cannot choose the name; see the page on security.
+    Both ends are loopback addresses, the name in `Host` is one of this machine (a page of another origin cannot choose it; see the
+    page on security), and no header says that a proxy has forwarded the request.
     """
-    server = scope.get("server")
+    server, client = scope.get("server"), scope.get("client")
+    if client is None or not is_loopback(str(client[0])) or is_forwarded(scope["headers"]):
+        return "none"
     host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
     try:
         name = urlsplit("//" + host).hostname or ""
@@ -88,13 +99,12 @@ class MountedUi:
             return self._app
 
     def _principal(self, scope: Scope) -> Principal:
-        found = self._who(scope)
+        found, address = self._who(scope), client_address(scope)
         if isinstance(found, Principal):
-            return found
+            return replace(found, address=address) if found.address is None else found
         if found not in ROLES:
             raise TypeError(f"role must be one of {', '.join(ROLES)}, or a Principal, got {found!r}")
-        client = scope.get("client")
-        return Principal(found, address=None if client is None else str(client[0]))
+        return Principal(found, address=address)
 
     def end_streams(self) -> None:
         """End every stream of events: the server stops. Call it on the event loop."""
@@ -134,8 +144,8 @@ def create_ui(
     Args:
         store: A store, the path of one, the URL of a database, or the URL of a server that has a dashboard.
         role: What everybody may do, `none`, `read` or `operate`; or a function that takes the ASGI scope of a request and returns
-            the role or a `Principal`, for example from the session of the app. By default, `operate` for requests on a loopback address
-            and `none` for all others. A server decides by tokens.
+            the role or a `Principal`, for example from the session of the app. Without it, everybody has the role `none`, and a warning
+            is logged: behind a proxy, the requests of strangers come from this machine, too. A server decides by tokens.
         prefix: The path below which the app serves if nothing mounts it, such as `/jobs`; see `MountedUi.matches`.
         redact_keys: As in `UiOptions`.
         redact_types: As in `UiOptions`.
@@ -169,14 +179,23 @@ def create_ui(
         return ServerUi(store, token, prefix)
     if token is not None:
         raise ValueError("token is for the URL of a server")
+    if role is None:
+        _log.warning("create_ui was given no role, so nobody sees anything: %s", NO_ROLE)
     if isinstance(store, Store):
-        return MountedUi(lambda: store, False, _who(role), options, prefix)
-    return MountedUi(partial(Store, store), True, _who(role), options, prefix)
+        made = MountedUi(lambda: store, False, _who(role), options, prefix)
+    else:
+        made = MountedUi(partial(Store, store), True, _who(role), options, prefix)
+    made.prepare = _prepare_without_role if role is None else made.prepare
+    return made
+
+
+def _prepare_without_role(site: Site) -> None:
+    site.no_role = f"this dashboard was given no role: {NO_ROLE}"
 
 
 def _who(role: Role | Who | None) -> Who:
     if role is None:
-        return local_role
+        role = "none"
     if isinstance(role, str):
         fixed: Role = role
         return lambda scope: fixed

@@ -39,6 +39,7 @@ def session(access: StoreAccess, given: Parameters, site: Site, *, requires_toke
     return {
         "role": who.role,
         "requiresToken": requires_token,
+        "noRole": site.no_role,
         "name": who.name,
         "prefix": who.prefix,
         "now": store.now,

@@ -27,6 +27,7 @@ class Site:
         read_only: Whether the store was opened for reading.
         name: The place of the store, for people.
         is_recording: Whether the store is the last state of a recording.
+        no_role: Why nobody has a role here, and what to do; None if somebody may have one.
     """
 
     store: Store
@@ -36,6 +37,7 @@ class Site:
     read_only: bool = False
     name: str | None = None
     is_recording: bool = False
+    no_role: str | None = None
     rules: Rules = field(init=False)
     audit: Audit = field(init=False)
     journeys: Journeys = field(init=False)

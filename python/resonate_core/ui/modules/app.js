@@ -13,7 +13,7 @@ import { Enqueue } from "./views/enqueue.js";
 import { Groups } from "./views/groups.js";
 import { Job } from "./views/job.js";
 import { Jobs } from "./views/jobs.js";
-import { Login } from "./views/login.js";
+import { Login, NoRole } from "./views/login.js";
 import { Messages } from "./views/messages.js";
 import { Overview } from "./views/overview.js";
 import { Queue, Queues } from "./views/queues.js";
@@ -94,7 +94,7 @@ export function App() {
     <main id="main" tabindex="-1">
       ${failure && failure.status !== 401 && html`<${Failed} error=${failure} retry=${loadSession} what="The session" />`}
       ${!session && !failure && html`<${Loading} />`}
-      ${session && !reads && html`<${Login} />`}
+      ${session && !reads && (session.requiresToken ? html`<${Login} />` : html`<${NoRole} why=${session.noRole} />`)}
       ${reads && html`<${TravelBanner} /><${Guard} key=${route.name}><${View} query=${route.query} key=${route.name + (route.query.id ?? "") + (route.query.name ?? "")} /></${Guard}>`}
     </main></div>
     ${dialog?.type === "action" && html`<${ActionDialog} action=${dialog} close=${close} />`}

@@ -4,6 +4,9 @@ import { setToken } from "../api.js";
 import { Card } from "../elements.js";
 import { loadSession, snapshot } from "../state.js";
 
+/** Where no token is asked for: the page of somebody without a role. */
+export const NoRole = ({ why }) => html`<div class="login"><h1 tabindex="-1">No access</h1><${Card}><div class="note bad" role="alert"><p>${why ?? "You have no role in this dashboard."}</p></div></${Card}></div>`;
+
 export function Login() {
   const [typed, setTyped] = useState("");
   const [error, setError] = useState(null);
