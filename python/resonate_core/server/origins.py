@@ -6,10 +6,10 @@ name in ``Host`` that its browser resolved. Published clients send no ``Origin``
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from .._host_names import is_own_name
 from .._loopback import is_loopback
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ _MOST_REMEMBERED = 1000
 JOB_STREAM = "/jobs/claimable"
 #: ... and the beginnings of the paths of all streams.
 _STREAMS = ("/poll/", JOB_STREAM)
-#: No public name server knows names below these, so no foreign web page has one.
-_PRIVATE_SUFFIXES = (".localhost", ".internal")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -46,7 +44,6 @@ class Origins:
         self._has_hosts = bool(settings.hosts)
         self._requires_tokens = requires_tokens
         self._hosts = {name.lower() for name in settings.hosts}
-        self._hosts.update(_machine_names())
         if settings.url is not None:
             url = urlsplit(settings.url)
             self._origins.add(f"{url.scheme}://{url.netloc}".lower())
@@ -66,7 +63,7 @@ class Origins:
                 site = value
         if host and host not in self._accepted and self._checks_host(scope):
             name = host.decode("latin-1")
-            if not self._is_accepted(name):
+            if not is_own_name(name, self._hosts):
                 return 421, f"Host must be a name of this server, got {name!r}; if it is meant, add it to server.hosts"
             if len(self._accepted) < _MOST_REMEMBERED:
                 self._accepted.add(host)
@@ -92,12 +89,6 @@ class Origins:
             known = self._loopback[server[0]] = is_loopback(server[0])
         return known
 
-    def _is_accepted(self, host: str) -> bool:
-        name = _name_of(host)
-        return name is not None and (
-            name in self._hosts or is_loopback(name) or name.endswith(_PRIVATE_SUFFIXES) or ("." not in name and ":" not in name)
-        )
-
 
 def asks_for_a_page(scope: Scope) -> bool:
     """Return whether a browser asks for a page: its ``Accept`` names HTML, and clients of the protocol and ``curl`` do not name it."""
@@ -111,20 +102,6 @@ def asks_for_a_page(scope: Scope) -> bool:
 def _is_zero(parameters: list[bytes]) -> bool:
     """Return whether the weight among the parameters of a type is 0, which means that the type is not accepted."""
     return any(one.startswith(b"q=") and not one[2:].strip(b"0.") for one in parameters)
-
-
-def _machine_names() -> set[str]:
-    name = socket.gethostname().lower()
-    return {name, name.partition(".")[0]}
-
-
-def _name_of(host: str) -> str | None:
-    """Return the name in a ``Host``, without its port."""
-    try:
-        name = urlsplit(f"//{host}").hostname
-    except ValueError:
-        return None
-    return None if name is None else name.removesuffix(".")
 
 
 def _is_same(origin: str, host: bytes | None, scheme: str) -> bool:

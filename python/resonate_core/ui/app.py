@@ -25,7 +25,7 @@ from .site import Site
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-__all__ = ["HEADERS", "UiApp", "relative_path"]
+__all__ = ["ACTS", "HEADERS", "READS", "UiApp", "relative_path"]
 
 _log = logging.getLogger("resonate_core.ui")
 
@@ -76,6 +76,9 @@ OTHERS: dict[str, View] = {
     "travel/state": travel.state_view,
     "travel/diff": travel.diff_view,
 }
+#: Every name below `api/` that takes a GET, and every one that takes a POST.
+READS: frozenset[str] = frozenset((*VIEWS, *OTHERS, "session", "events", "travel/pytest"))
+ACTS: frozenset[str] = frozenset(("do", "travel", "travel/fork"))
 _MOST_BODY, _MOST_RECORDING = 2_097_152, 33_554_432
 #: Seconds for which a body is waited for.
 _BODY_TIMEOUT = 30
@@ -260,8 +263,8 @@ class UiApp:
         await self._ticker.serve(who, HEADERS, receive, send)
 
     async def _post(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
-        if name not in ("do", "travel", "travel/fork"):
-            raise Refused(405 if name in VIEWS or name in OTHERS else 404, "only do, travel and travel/fork take a POST")
+        if name not in ACTS:
+            raise Refused(405 if name in READS else 404, "only do, travel and travel/fork take a POST")
         self._check_page(scope, "application/x-ndjson" if name == "travel" else "application/json")
         if name != "do":
             self._need_read(who)

@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from .._core import Store
-from .._forwarded import client_address, is_forwarded
-from .._loopback import is_loopback
+from .._forwarded import client_address
 from .app import UiApp
+from .local import local_role
 from .options import ROLES, Role, UiOptions
 from .principal import Principal
 from .proxy import ServerUi
@@ -32,23 +31,6 @@ NO_ROLE = "pass role= to create_ui, one of none, read and operate, or a function
 
 #: What a program says of who sends a request.
 Who = Callable[[Any], "Role | Principal"]
-
-
-def local_role(scope: Scope) -> Role:
-    """Return `operate` for a request of a program of this machine, and `none` for any other.
-
-    Both ends are loopback addresses, the name in `Host` is one of this machine (a page of another origin cannot choose it; see the
-    page on security), and no header says that a proxy has forwarded the request.
-    """
-    server, client = scope.get("server"), scope.get("client")
-    if client is None or not is_loopback(str(client[0])) or is_forwarded(scope["headers"]):
-        return "none"
-    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
-    try:
-        name = urlsplit("//" + host).hostname or ""
-    except ValueError:
-        return "none"
-    return "operate" if server is not None and is_loopback(str(server[0])) and is_loopback(name) else "none"
 
 
 class MountedUi:
@@ -135,6 +117,7 @@ def create_ui(
     redact_keys: Sequence[str] = (),
     redact_types: Sequence[str] = (),
     token: str | None = None,
+    hosts: Sequence[str] = (),
 ) -> MountedUi | ServerUi:
     """Return the dashboard as an ASGI app, to mount under any path of a FastAPI, Starlette or Django app.
 
@@ -149,7 +132,10 @@ def create_ui(
         prefix: The path below which the app serves if nothing mounts it, such as `/jobs`; see `MountedUi.matches`.
         redact_keys: As in `UiOptions`.
         redact_types: As in `UiOptions`.
-        token: For the URL of a server: a token that is sent with each request, in place of that of the page.
+        token: For the URL of a server: a token that is sent with the requests of clients on this machine, in place of that of the page.
+            All others send a token of their own.
+        hosts: For the URL of a server: names in `Host` that are accepted on a loopback address, beside those of this machine, for
+            example behind a proxy; `*` for all.
 
     Raises:
         TypeError: `store` is none of these.
@@ -176,9 +162,11 @@ def create_ui(
     if isinstance(store, str) and store.startswith(("http://", "https://")):
         if role is not None or redact_keys or redact_types:
             raise ValueError("role, redact_keys and redact_types must be left out for the URL of a server: the server decides")
-        return ServerUi(store, token, prefix)
+        return ServerUi(store, token, prefix, hosts=hosts)
     if token is not None:
         raise ValueError("token is for the URL of a server")
+    if hosts:
+        raise ValueError("hosts is for the URL of a server")
     if role is None:
         _log.warning("create_ui was given no role, so nobody sees anything: %s", NO_ROLE)
     if isinstance(store, Store):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from .._host_names import is_own_name
 from .._http import async_client
+from .._loopback import is_loopback
 from .._per_process import PerProcess
-from .app import HEADERS, relative_path
+from .app import ACTS, HEADERS, READS, relative_path
 from .files import Assets
+from .local import local_role
 
 if TYPE_CHECKING:
     import httpx
@@ -17,8 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ServerUi"]
 
-#: Headers of a request that are passed on.
-_PASSED = (b"accept", b"authorization", b"content-type", b"x-resonate-ui", b"x-resonate-name")
+#: Headers of a request that are passed on, and those of one with a body.
+_PASSED = (b"accept", b"authorization")
+_OF_A_BODY = (b"content-type", b"x-resonate-ui", b"x-resonate-name")
+#: Tells the server that its peer is not the client, whose address gives no right then.
+_FORWARDED = (b"via", b"1.1 resonate-core")
 #: Headers of a response that are passed back.
 _RETURNED = ("content-type", "content-disposition", "cache-control", "retry-after")
 _MOST_BODY = 33_554_432
@@ -29,21 +37,25 @@ class ServerUi:
 
     Args:
         url: That of the server, without `/ui`.
-        token: Sent with each request; None: what the page sends.
+        token: Sent with each request of a client on this machine; None, and for other clients: what the page sends.
         prefix: The path below which it serves, if nothing mounts it.
         transport: Of httpx, for tests.
+        hosts: Names in `Host` that are accepted on a loopback address, beside those of this machine; "*" for all.
 
     Raises:
         ValueError: The URL is none.
     """
 
-    def __init__(self, url: str, token: str | None = None, prefix: str = "", transport: Any = None) -> None:
+    def __init__(
+        self, url: str, token: str | None = None, prefix: str = "", transport: Any = None, hosts: Collection[str] = ()
+    ) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None or parts.query:
-            shown = parts._replace(netloc=parts.hostname or "", query="").geturl()
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None or parts.query or parts.fragment:
+            shown = parts._replace(netloc=parts.hostname or "", query="", fragment="").geturl()
             raise ValueError(f"store must be a URL http(s)://host without a password and a query, got {shown!r}")
         self._base = url.rstrip("/").removesuffix("/ui") + "/ui/"
         self._token, self._prefix, self._transport = token, prefix, transport
+        self._hosts = frozenset(name.lower() for name in hosts)
         self._assets = Assets()
         self._client = PerProcess(self._connect)
 
@@ -62,6 +74,9 @@ class ServerUi:
             return
         if scope["type"] != "http":
             raise NotImplementedError(f"ASGI scope {scope['type']!r} is not served")
+        if not self._is_own(scope):
+            await _refuse(send, 421, "Host must be a name of this machine, or one of hosts")
+            return
         if self._prefix:
             scope = {**scope, "root_path": scope.get("root_path", "") + self._prefix}
         path = relative_path(scope)
@@ -69,7 +84,7 @@ class ServerUi:
             name = scope.get("root_path", "").rstrip("/").rsplit("/", 1)[-1]
             await _answer(send, 307, b"", [(b"location", f"{name}/".encode())])
         elif path == "api" or path.startswith("api/"):
-            await self._pass_on(path, scope, receive, send)
+            await self._view(path[4:], scope, receive, send)
         else:
             found = self._assets.response(path, scope["method"], scope["headers"])
             if found is None:
@@ -89,33 +104,61 @@ class ServerUi:
     def _connect(self) -> httpx.AsyncClient:
         import httpx
 
-        return async_client(timeout=httpx.Timeout(30, read=300), transport=self._transport)
+        # A session that the server begins with one client would be every client's.
+        cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+        return async_client(timeout=httpx.Timeout(30, read=300), transport=self._transport, cookies=cookies)
 
-    async def _pass_on(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+    def _is_own(self, scope: Scope) -> bool:
+        """Whether the name of a request on a loopback address is one that no foreign web page has."""
+        server = scope.get("server")
+        if "*" in self._hosts or (server is not None and not is_loopback(str(server[0]))):
+            return True
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        return not hosts or (len(hosts) == 1 and is_own_name(hosts[0], self._hosts))  # a browser sends one
+
+    async def _view(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request for a known view on, and refuse every other."""
+        method = scope["method"]
+        if name not in READS and name not in ACTS:
+            await _refuse(send, 404, "there is no such view")
+        elif not (method in ("GET", "HEAD") and name in READS) and not (method == "POST" and name in ACTS):
+            await _refuse(send, 405, "this view does not take this method")
+        else:
+            await self._pass_on(name, scope, receive, send)
+
+    async def _pass_on(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         import httpx
 
+        has_body = scope["method"] == "POST"
         given = dict(scope["headers"])
         foreign = given.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
         origin = given.get(b"origin", b"").decode("latin-1")
         if foreign or (origin and urlsplit(origin).netloc.lower() != given.get(b"host", b"").decode("latin-1").lower()):
             await _refuse(send, 403, "a page of another origin must not use this dashboard")
             return
-        headers = [(name, value) for name, value in scope["headers"] if name in _PASSED]
-        if self._token is not None:
-            headers = [(name, value) for name, value in headers if name != b"authorization"]
-            headers.append((b"authorization", f"Bearer {self._token}".encode()))
+        passed = _PASSED + _OF_A_BODY if has_body else _PASSED
+        headers = {header: given[header] for header in passed if header in given}
+        if local_role(scope) != "operate":
+            headers[_FORWARDED[0]] = _FORWARDED[1]
+        elif self._token is not None:
+            headers[b"authorization"] = f"Bearer {self._token}".encode()
+        try:
+            query = _query(scope.get("query_string", b""))
+        except ValueError:
+            await _refuse(send, 400, "the query must be at most 200 parameters in UTF-8")
+            return
         body = b""
-        while True:
+        while has_body:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                return
             body += message.get("body", b"")
             if len(body) > _MOST_BODY:
                 await _refuse(send, 413, f"the body must have at most {_MOST_BODY} bytes, got more")
                 return
-            if not message.get("more_body", False):
-                break
-        query = scope.get("query_string", b"")
-        url = self._base + path + ("?" + query.decode("latin-1") if query else "")
-        request = self._client.get().build_request(scope["method"], url, headers=headers, content=body)
+            has_body = message.get("more_body", False)
+        url = f"{self._base}api/{name}{query}"
+        request = self._client.get().build_request(scope["method"], url, headers=list(headers.items()), content=body)
         try:
             answer = await self._client.get().send(request, stream=True)
         except httpx.HTTPError as error:
@@ -135,6 +178,16 @@ class ServerUi:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             await answer.aclose()
+
+
+def _query(given: bytes) -> str:
+    """Return a query that is written anew: only parameters are passed on.
+
+    Raises:
+        ValueError: It is none.
+    """
+    pairs = parse_qsl(given.decode("latin-1"), keep_blank_values=True, errors="strict", max_num_fields=200)
+    return f"?{urlencode(pairs)}" if pairs else ""
 
 
 async def _refuse(send: Send, status: int, why: str) -> None:

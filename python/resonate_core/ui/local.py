@@ -1,0 +1,32 @@
+"""The role of a client by its address."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from .._forwarded import is_forwarded
+from .._loopback import is_loopback
+from .options import Role
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+__all__ = ["local_role"]
+
+
+def local_role(scope: Scope) -> Role:
+    """Return `operate` for a request of a program of this machine, and `none` for any other.
+
+    Both ends are loopback addresses, the name in `Host` is one of this machine (a page of another origin cannot choose it; see the
+    page on security), and no header says that a proxy has forwarded the request.
+    """
+    server, client = scope.get("server"), scope.get("client")
+    if client is None or not is_loopback(str(client[0])) or is_forwarded(scope["headers"]):
+        return "none"
+    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
+    try:
+        name = urlsplit("//" + host).hostname or ""
+    except ValueError:
+        return "none"
+    return "operate" if server is not None and is_loopback(str(server[0])) and is_loopback(name) else "none"
