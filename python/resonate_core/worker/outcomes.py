@@ -69,7 +69,7 @@ def _data_text(data: Any) -> str | None:
 
 
 def _kept(data: Any) -> str | None:
-    """The data as far as the store keeps it. The beginning of JSON is no JSON, so that a note stands in place of JSON that is too long."""
+    """The data as far as the store keeps it. The beginning of JSON is no JSON, so that a note is kept in place of JSON that is too long."""
     written = _data_text(data)
     text = None if written is None else as_text(written)
     if text is None or len(text) <= _DATA_KEPT:
