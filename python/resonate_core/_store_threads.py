@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from ._core import Store
 
-__all__ = ["MOST_OF_URL", "OwnThreads", "call_apart", "run_apart"]
+__all__ = ["MOST_OF_URL", "OwnThreads", "call_apart", "open_apart", "run_apart"]
 
 _T = TypeVar("_T")
 
@@ -22,6 +23,60 @@ _T = TypeVar("_T")
 MOST_OF_STORE = 4
 #: The most threads of the client of a server: each waits for one response, most of the time for the network.
 MOST_OF_URL = 32
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_Opened = TypeVar("_Opened", bound=_Closable)
+
+
+class _Opening(Generic[_Opened]):
+    """One opening in a thread, whose result may not be wanted any more when it is there."""
+
+    def __init__(self, open: Callable[[], _Opened]) -> None:
+        self._open = open
+        self._lock = threading.Lock()
+        self._made: _Opened | None = None
+        self._wanted = True
+
+    def run(self) -> _Opened:
+        made = self._open()
+        with self._lock:
+            self._made, wanted = made, self._wanted
+        if not wanted:
+            made.close()
+        return made
+
+    def leave(self) -> None:
+        """Have it closed, once it is open."""
+        with self._lock:
+            self._wanted, made = False, self._made
+        if made is not None:
+            threading.Thread(target=made.close, name="resonate-close").start()
+
+
+async def open_apart(open: Callable[[], _Opened]) -> _Opened:
+    """Open a store, or what has one, in a thread: a slow disk or a server that does not answer does not block the event loop.
+
+    If the caller is cancelled meanwhile, the store is closed once it is open.
+
+    Args:
+        open: Opens it.
+
+    Example:
+        >>> import asyncio
+        >>> from resonate_core._store_threads import open_apart
+        >>> asyncio.run(open_apart(lambda: rc.Store())).closed
+        False
+    """
+    opening = _Opening(open)
+    try:
+        return await asyncio.to_thread(opening.run)
+    except asyncio.CancelledError:
+        opening.leave()
+        raise
 
 
 class OwnThreads:

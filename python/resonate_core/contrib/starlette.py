@@ -28,11 +28,12 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from .._core import Store
 from .._extras import how_to_install
-from .._store_threads import call_apart
+from .._store_threads import call_apart, open_apart
 from ..errors import ResonateError
 from ..submission import DEFAULT_SCHEMA
 from ..worker import Worker
@@ -216,7 +217,7 @@ class Resonate:
         if isinstance(self._place, Store):
             store = self._place
         else:
-            store = self._store = await asyncio.to_thread(Store, self._place)
+            store = self._store = await open_apart(partial(Store, self._place))
             life.push_async_callback(self._close)
         # Read once: a property of a store waits for the call that a thread makes, which may wait for a transaction of this loop.
         self._schema = (store.url or "").rpartition("?schema=")[2] or DEFAULT_SCHEMA  # its only parameter

@@ -16,6 +16,7 @@ from starlette.middleware.cors import CORSMiddleware
 from .._core import Envelope, RequestLimits, Store
 from .._damper import ENDS_OF_RUNS
 from .._stopwatch import seconds
+from .._store_threads import open_apart
 from ..errors import StoreBusy, StoreError
 from .authorizer import REASONS, Authorizer, header
 from .batcher import Answer
@@ -82,6 +83,7 @@ class ResonateApp:
         self.settings = settings
         self.random = Random()  # spreads the retries of pushes; a simulation seeds it
         self._open: Callable[[], Store] | None = None
+        self._opening: asyncio.Future[Store] | None = None  # by the first requests, without a lifespan
         self._store: Store | None = None
         self._runtime: Runtime | None = None
         self._spans = spans(settings.server.tracing)
@@ -152,13 +154,13 @@ class ResonateApp:
             StoreError: The store cannot be opened.
         """
         if self._store is None and self._open is not None:
-            self._serve(await asyncio.to_thread(self._open))
+            self._serve(await open_apart(self._open))
         runtime = self._current_runtime()
-        with contextlib.suppress(StoreError):  # the first tick of a store that fails logs it
-            for problem in await runtime.executor.call(self.store.problems):
-                _log.warning("%s (%s): %s", problem.name, problem.id, problem.detail)
         counting = None if self._dashboard is None else asyncio.ensure_future(self._dashboard.count_minutes())
         try:
+            with contextlib.suppress(StoreError):  # the first tick of a store that fails logs it
+                for problem in await runtime.executor.call(self.store.problems):
+                    _log.warning("%s (%s): %s", problem.name, problem.id, problem.detail)
             yield
         finally:
             self._runtime = None
@@ -180,11 +182,20 @@ class ResonateApp:
         if self._dashboard is not None:
             self._dashboard.end_streams()
 
+    async def _open_at_first_request(self, open: Callable[[], Store]) -> None:
+        """Open the store without a lifespan. Requests that arrive meanwhile wait too; the end of one leaves it to the others."""
+        opening = self._opening
+        if opening is None or opening.done() or opening.get_loop() is not asyncio.get_running_loop():
+            opening = self._opening = asyncio.ensure_future(open_apart(open))
+        store = await asyncio.shield(opening)
+        if self._store is None:
+            self._opening = None
+            self._serve(store)
+        self._current_runtime()
+
     def _current_runtime(self) -> Runtime:
         runtime = self._runtime
         if runtime is None or runtime.loop.is_closed():
-            if self._store is None and self._open is not None:
-                self._serve(self._open())  # the first request, without a lifespan
             runtime = self._runtime = Runtime(self.store, self.settings, self.metrics, self.random, _BODY_TIMEOUT)
         elif runtime.loop is not asyncio.get_running_loop():
             raise RuntimeError("this app runs on another event loop already; make one app for each")
@@ -193,8 +204,8 @@ class ResonateApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         if scope["type"] == "http":
-            if self._store is None:
-                self._current_runtime()
+            if self._store is None and self._open is not None:
+                await self._open_at_first_request(self._open)
             await self._app(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)

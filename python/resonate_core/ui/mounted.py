@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core import Store
 from .._forwarded import client_address
+from .._store_threads import open_apart
 from .app import UiApp
 from .local import local_role
 from .options import ROLES, Role, UiOptions
@@ -74,7 +75,7 @@ class MountedUi:
             self._opening = asyncio.Lock()
         async with self._opening:
             if self._app is None:
-                store = await asyncio.to_thread(self._open)
+                store = await open_apart(self._open) if self._owned else self._open()
                 site = Site(store, self._options, read_only=self._read_only)
                 self.prepare(site)
                 self._app = UiApp(site, self._principal)

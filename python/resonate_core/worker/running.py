@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import fields, replace
+from typing import Any
 
 from .._core import __version__
 from ..errors import Invalid
@@ -37,22 +39,38 @@ def _beginning(parts: Parts) -> str:
     return f"worker {settings.name!r} starts: {'; '.join(parts_shown)}; resonate-core {__version__}, process {os.getpid()}"
 
 
+async def _first(wait: Coroutine[Any, Any, object], task: asyncio.Task[None]) -> None:
+    """Wait for one of both."""
+    waiting = asyncio.ensure_future(wait)
+    try:
+        await asyncio.wait({waiting, task}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+
+
 class Runner:
     """Runs the sessions of a worker, one at a time.
 
     Args:
         settings: Of the worker.
         parts: Returns its parts, when it starts.
+        opening: Opens in a thread what the parts need; None: nothing takes time.
 
     Attributes:
         session: The one that runs.
     """
 
-    def __init__(self, settings: Settings, parts: Callable[[], Parts]) -> None:
+    def __init__(
+        self, settings: Settings, parts: Callable[[], Parts], opening: Callable[[], Coroutine[Any, Any, object] | None]
+    ) -> None:
         self._settings = settings
         self._parts = parts
+        self._opening = opening
+        self._opens: asyncio.Task[object] | None = None  # before there is a session
+        self._lock = threading.Lock()  # between a stop and the change from opening to a session
         self.session: Session | None = None
         self._task: asyncio.Task[None] | None = None
+        self._began: asyncio.Event | None = None  # set once it has its session
         self._thread: threading.Thread | None = None
         self._failed: BaseException | None = None
 
@@ -66,8 +84,17 @@ class Runner:
             Invalid: It runs already.
         """
         self.check_stopped()
+        opening = None if alone else self._opening()  # alone, nothing else waits for the loop
+        if opening is not None and not await self._open(opening):
+            return
         parts = self._parts()
-        session = self.session = Session(parts, alone)
+        with self._lock:
+            if opening is not None and self._opens is None:
+                return  # stopped
+            session, self._opens = Session(parts, alone), None
+            self.session = session
+        if self._began is not None:
+            self._began.set()
         began = session.loop.time()
         before = replace(parts.counts)
         _log.info("%s", _beginning(parts))
@@ -79,13 +106,31 @@ class Runner:
             since = ", ".join(f"{name} {getattr(parts.counts, name) - getattr(before, name)}" for name in names)
             _log.info("worker %r has stopped after %.1f s: %s", self._settings.name, session.loop.time() - began, since)
 
+    async def _open(self, opening: Coroutine[Any, Any, object]) -> bool:
+        """Open the store beside the loop; return False if the worker was stopped meanwhile."""
+        opens = self._opens = asyncio.ensure_future(opening)
+        try:
+            await asyncio.wait({opens})
+        except asyncio.CancelledError:
+            opens.cancel()
+            self._opens = None
+            await asyncio.gather(opens, return_exceptions=True)
+            raise
+        if self._opens is None:
+            await asyncio.gather(opens, return_exceptions=True)
+            return False
+        if opens.cancelled() or opens.exception() is not None:
+            self._opens = None
+        opens.result()
+        return True
+
     def check_stopped(self) -> None:
         """Refuse a call that needs a worker that does not run.
 
         Raises:
             Invalid: It runs.
         """
-        if self.session is not None:
+        if self.session is not None or self._opens is not None:
             raise Invalid(f"{self._settings} runs already: stop it first")
 
     def run(self, *, signals: bool) -> None:
@@ -102,22 +147,35 @@ class Runner:
 
     def stop(self, grace: float) -> None:
         """Stop the session that runs, from any thread, with a grace in seconds."""
-        session = self.session
+        with self._lock:
+            session, opens = self.session, self._opens
+            if session is None:
+                self._opens = None
         if session is not None:
             session.stop_from_outside(grace)
+        elif opens is not None:
+            with contextlib.suppress(RuntimeError):  # its loop is closed: it has stopped
+                opens.get_loop().call_soon_threadsafe(opens.cancel)
 
     # -- beside a program -------------------------------------------------------------------------------------------------
 
     async def begin(self, *, alone: bool = False) -> None:
         """Run in the caller's event loop; return once it claims jobs."""
-        self._task = asyncio.ensure_future(self.serve(alone=alone))
-        await asyncio.sleep(0)  # it has its session, or has failed
-        if self.session is not None:
-            ready = asyncio.ensure_future(self.session.ready.wait())
-            await asyncio.wait({ready, self._task}, return_when=asyncio.FIRST_COMPLETED)
-            ready.cancel()
-        if self._task.done():
-            await self._task
+        began = self._began = asyncio.Event()
+        task = self._task = asyncio.ensure_future(self.serve(alone=alone))
+        try:
+            await _first(began.wait(), task)
+            if self.session is not None:
+                await _first(self.session.ready.wait(), task)
+        except asyncio.CancelledError:
+            task.cancel()
+            self._task = None
+            await asyncio.gather(task, return_exceptions=True)
+            raise
+        finally:
+            self._began = None
+        if task.done():
+            await task
 
     async def end(self) -> None:
         """Stop the worker that `begin` started, and wait for its end."""

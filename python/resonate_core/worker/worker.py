@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import copy
 import os
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
 from contextvars import copy_context
 from dataclasses import replace
-from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from .._core import Store
@@ -19,6 +18,7 @@ from .client import Client, Queues, names_of
 from .drain import Drained, drain, drain_async
 from .durations import Duration, bounded_ms, flag, known, milliseconds, name_or_none, queues_of, whole
 from .environment import Environment, Target, WorkerStore, default
+from .opening import Opening
 from .probes import refuse_claim
 from .registry import LIFECYCLES, Registry
 from .reporting import Counts
@@ -119,12 +119,10 @@ class Worker(Registry):
         found = self.settings
         refuse_claim(found.queues, worker=found.name, lease=lease, run_lease=run_lease, strict=found.strict)
         self.counts = Counts()
-        self._runner = Runner(self.settings, self._parts)
+        self._runner = Runner(self.settings, self._parts, self._to_open)
         _made.add(self)
         self._bound: tuple[Target, str | None] | None = None
-        self._opened: Client | None = None
-        self._opening: Future[Client] | None = None  # in a thread
-        self._open = Lock()  # one thread opens it
+        self._opening = Opening(self._connect, self._threads)
         if store_or_url is not None:
             self.bind(store_or_url, token)
         elif token is not None:
@@ -168,8 +166,8 @@ class Worker(Registry):
             self.settings = replace(self.settings, name=self._environment.name())
         self.counts = Counts()
         self.events = self.events.copy()
-        self._runner = Runner(self.settings, self._parts)
-        self._opening, self._open = None, Lock()  # the thread that opened it is the parent's
+        self._runner = Runner(self.settings, self._parts, self._to_open)
+        self._opening.begin_anew()
 
     # -- where its jobs are -----------------------------------------------------------------------------------------------
 
@@ -212,10 +210,10 @@ class Worker(Registry):
         made.settings = replace(self.settings, name=environment.name())
         made.counts = Counts()
         made.events = self.events.copy()
-        made._runner = Runner(made.settings, made._parts)
+        made._runner = Runner(made.settings, made._parts, made._to_open)
         made._clients = made
-        made._bound = made._opened = made._opening = None
-        made._open = Lock()
+        made._bound = None
+        made._opening = Opening(made._connect, made._threads)
         return made
 
     @property
@@ -228,12 +226,7 @@ class Worker(Registry):
         elsewhere = self._elsewhere()
         if elsewhere is not None:
             return elsewhere()
-        with self._open:
-            if self._opened is None:
-                if self._bound is None:
-                    raise Invalid(f"{self!r} has no store: give it one, or bind() it to one")
-                self._opened = self._environment.connect(*self._bound)
-            return self._opened
+        return self._opening.client()
 
     async def client_apart(self) -> Client:
         """Return `client`; if it must be opened, then in a thread, so that the event loop does not wait for a connection.
@@ -247,14 +240,25 @@ class Worker(Registry):
             >>> asyncio.run(worker.client_apart()) is worker.client
             True
         """
-        if self._opened is not None or self._elsewhere() is not None or not (self._takes_time and self._environment.beside):
-            return self.client
-        if self._opening is None or self._opening.done():
-            threads = self._environment.client_pool(self.name)  # not the program's, which may all be busy
-            self._opening = threads.submit(copy_context().run, lambda: self.client)
-            threads.shutdown(wait=False)
-        # All calls share the attempt; the cancellation of one leaves it to the others.
-        return await asyncio.shield(asyncio.wrap_future(self._opening))
+        if not self._is_open():
+            await self._opening.open_apart()
+        return self.client
+
+    def _is_open(self) -> bool:
+        """Whether `client` takes no time."""
+        return self._opening.is_open or self._elsewhere() is not None or not (self._takes_time and self._environment.beside)
+
+    def _to_open(self) -> Coroutine[Any, Any, object] | None:
+        """Return what opens the client for a run in the loop of a program; None: that takes no time."""
+        return None if self._is_open() else self._opening.open_to_run()
+
+    def _connect(self) -> Client:
+        if self._bound is None:
+            raise Invalid(f"{self!r} has no store: give it one, or bind() it to one")
+        return self._environment.connect(*self._bound)
+
+    def _threads(self) -> Executor:
+        return self._environment.client_pool(self.name)
 
     def _elsewhere(self) -> Callable[[], Client] | None:
         """Return the client of another environment that runs copies of this worker, for code in it."""
@@ -271,10 +275,19 @@ class Worker(Registry):
             >>> rc.worker.Worker(rc.Store(clock=rc.ManualClock())).close()
         """
         self._runner.check_stopped()
-        with self._open:
-            opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.close()
+        self._opening.close()
+
+    async def aclose(self) -> None:
+        """As `close`, in a thread, so that the event loop does not wait for a disk or a server.
+
+        Raises:
+            Invalid: It runs.
+
+        Example:
+            >>> import asyncio
+            >>> asyncio.run(rc.worker.Worker(rc.Store(clock=rc.ManualClock())).aclose())
+        """
+        await asyncio.to_thread(self.close)
 
     # -- run --------------------------------------------------------------------------------------------------------------
 
@@ -404,6 +417,9 @@ class Worker(Registry):
             >>> [run.result for run in asyncio.run(worker.run_until_idle_async())]
             ['hello, ada']
         """
+        opening = self._to_open()
+        if opening is not None:
+            await opening
         return await drain_async(self._parts(), limit, advance, until)
 
 
