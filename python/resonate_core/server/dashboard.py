@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from .._core import Envelope, RequestLimits, Store
 from .._forwarded import client_address
 from ..ui.app import UiApp
-from ..ui.mounted import local_role
-from ..ui.options import UiOptions
+from ..ui.local import local_role
+from ..ui.options import Role, UiOptions
 from ..ui.principal import Principal
 from ..ui.site import Site
 from .authorizer import Authorizer, permit
@@ -51,7 +51,8 @@ def dashboard(
         run: Runs a permitted request on the event loop.
     """
     ui, url = settings.ui, settings.server.url
-    site = Site(store, UiOptions(ui.redact_keys, ui.redact_types, ui.audit_kept))
+    secret = None if ui.secret is None else ui.secret.get_secret_value()
+    site = Site(store, UiOptions(ui.redact_keys, ui.redact_types, ui.audit_kept, secret=secret))
     current: list[Runtime] = []
 
     def who(scope: Scope) -> Principal | int:
@@ -81,6 +82,6 @@ def _principal(identity: Identity, address: str | None) -> Principal:
         identity = replace(identity, prefix="")
     prefix = "" if identity.unrestricted else identity.prefix
     if prefix is None or identity.dashboard == "none":
-        return Principal("none", identity.name, address=address)
-    role = identity.dashboard if identity.dashboard == "read" else "operate"
-    return Principal("read" if role == "read" else "operate", identity.name, prefix, address, partial(permit, identity))
+        return Principal("none", identity.name, address=address, issuer=identity.issuer)
+    role: Role = "read" if identity.dashboard == "read" else "operate"
+    return Principal(role, identity.name, prefix, address, partial(permit, identity), identity.issuer)

@@ -134,7 +134,7 @@ def serve(settings: Settings) -> int:
     except OSError as error:
         print(f"cannot listen on {settings.server.host}:{settings.server.port}: {error.strerror or error}", file=sys.stderr)
         return CANNOT_START
-    settings = settings.with_url(listening.getsockname()[1])
+    settings = settings.with_url(listening.getsockname()[1]).with_secret()
     with listening:
         if settings.server.workers > 1:
             return run_workers(settings, listening, serve_here)

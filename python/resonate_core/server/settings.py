@@ -7,6 +7,7 @@ the environment and ``--port 8001`` on the command line. Durations are in second
 from __future__ import annotations
 
 import os
+import secrets
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -186,6 +187,11 @@ class UiSettings(_Table):
         default=[], description="types of jobs and functions whose payloads, results and errors are never shown"
     )
     audit_kept: int = Field(default=1000, ge=1, le=100_000, description="number of actions that the view of the audit keeps")
+    secret: SecretStr | None = Field(
+        default=None,
+        min_length=16,
+        description="seals the cursors of lists; servers that share a host name share it. none: made anew at each start",
+    )
 
     _split = field_validator("redact_keys", "redact_types", mode="before")(_listed)
 
@@ -331,6 +337,13 @@ class Settings(BaseSettings):
         processes = max(self.delivery.processes, self.server.workers)
         delivery = self.delivery.model_copy(update={"processes": processes})
         return self.model_copy(update={"delivery": delivery})
+
+    def with_secret(self) -> Settings:
+        """The settings with `ui.secret`: the given one, or a new one, which the processes of this server share."""
+        if self.ui.secret is not None:
+            return self
+        secret = SecretStr(secrets.token_urlsafe(32))
+        return self.model_copy(update={"ui": self.ui.model_copy(update={"secret": secret})})
 
     def with_url(self, port: int) -> Settings:
         """The settings with `server.url`: the given one, or that of the listening socket.

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -209,7 +210,7 @@ class UiApp:
                 return Principal("none")  # the page learns from it that a token is required
             raise Refused(found, "Unauthorized" if found == 401 else "Forbidden")
         if self.site.read_only and found.may("operate"):
-            return Principal("read", found.name, found.prefix, found.address, found.permits)
+            return replace(found, role="read")
         return found
 
     async def _get(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
@@ -235,10 +236,16 @@ class UiApp:
         self.site.minutes.look()
         access = self._access(who, redaction)
         id = given.text("travel")
-        if id is None or name in OTHERS:
-            return view(access, given, self.site)
-        journey = travel.journey_of(access, id, self.site)
-        return view(StoreAccess(journey.state(travel.place(journey, given)), who, redaction), given, self.site)
+        owner = (who.owner, name, id)
+        if given.cursor is not None:
+            given = given.at(self.site.cursors.open(given.cursor, owner))
+        if id is not None and name not in OTHERS:
+            journey = travel.journey_of(access, id, self.site)
+            access = StoreAccess(journey.state(travel.place(journey, given)), who, redaction)
+        made = view(access, given, self.site)
+        if isinstance(made.get("next"), str):
+            made["next"] = self.site.cursors.seal(made["next"], owner)
+        return made
 
     async def _story(self, who: Principal, redaction: Redaction, given: Parameters, send: Send) -> None:
         def write() -> bytes:

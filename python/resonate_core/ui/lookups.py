@@ -20,8 +20,8 @@ def why(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
 
 
 def audit(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
-    """The newest actions. A principal with a prefix sees its own only."""
-    lines = [line for line in site.audit.newest() if not access.principal.prefix or line["who"] == access.principal.name]
+    """The newest actions; of a principal with a prefix, those of principals with the same prefix."""
+    lines = site.audit.newest(access.principal)
     before = given.number("cursor", 0, 2**62)
     if before is not None:
         lines = [line for line in lines if line["number"] < before]

@@ -119,6 +119,7 @@ def create_ui(
     redact_types: Sequence[str] = (),
     token: str | None = None,
     hosts: Sequence[str] = (),
+    secret: str | None = None,
 ) -> MountedUi | ServerUi:
     """Return the dashboard as an ASGI app, to mount under any path of a FastAPI, Starlette or Django app.
 
@@ -137,6 +138,7 @@ def create_ui(
             All others send a token of their own.
         hosts: For the URL of a server: names in `Host` that are accepted on a loopback address, beside those of this machine, for
             example behind a proxy; `*` for all.
+        secret: As in `UiOptions`: several processes that serve this dashboard share it, so that each knows the cursors of the others.
 
     Raises:
         TypeError: `store` is none of these.
@@ -159,10 +161,12 @@ def create_ui(
         raise ValueError(f"role must be one of {', '.join(ROLES)}, or a function, got {role!r}")
     if not isinstance(store, (Store, str, os.PathLike)):
         raise TypeError(f"store must be a Store, the path of one, or a URL, got {type(store).__name__}")
-    options = UiOptions(redact_keys, redact_types)
+    options = UiOptions(redact_keys, redact_types, secret=secret)
     if isinstance(store, str) and store.startswith(("http://", "https://")):
-        if role is not None or redact_keys or redact_types:
-            raise ValueError("role, redact_keys and redact_types must be left out for the URL of a server: the server decides")
+        if role is not None or redact_keys or redact_types or secret is not None:
+            raise ValueError(
+                "role, redact_keys, redact_types and secret must be left out for the URL of a server: the server decides"
+            )
         return ServerUi(store, token, prefix, hosts=hosts)
     if token is not None:
         raise ValueError("token is for the URL of a server")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 __all__ = ["ROLES", "Role", "UiOptions"]
@@ -22,6 +22,7 @@ class UiOptions:
             upper and lower case are alike.
         redact_types: Types of jobs and names of functions whose payloads, results and errors are never sent; `*` stands for any text.
         audit_kept: The number of actions that the audit view keeps.
+        secret: What the key of cursors is derived from; processes that serve the same dashboard share it. By default each has its own.
 
     Raises:
         ValueError: An option breaks its rule.
@@ -35,6 +36,7 @@ class UiOptions:
     redact_keys: Sequence[str] = ()
     redact_types: Sequence[str] = ()
     audit_kept: int = 1000
+    secret: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("redact_keys", "redact_types"):
@@ -43,3 +45,5 @@ class UiOptions:
                 raise ValueError(f"{name} must be a list of texts that are not empty, got {given!r}")
         if self.audit_kept < 1:
             raise ValueError(f"audit_kept must be at least 1, got {self.audit_kept}")
+        if self.secret is not None and len(self.secret) < 16:
+            raise ValueError("secret must have at least 16 characters: a shorter one can be guessed")

@@ -40,7 +40,7 @@ def session(access: StoreAccess, given: Parameters, site: Site, *, requires_toke
         "role": who.role,
         "requiresToken": requires_token,
         "noRole": site.no_role,
-        "name": who.name,
+        "name": None if who.name is None else who.name[:200],
         "prefix": who.prefix,
         "now": store.now,
         "clock": clock,

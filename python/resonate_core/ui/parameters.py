@@ -9,7 +9,8 @@ from urllib.parse import parse_qsl
 __all__ = ["MOST_ITEMS", "BadParameter", "Parameters", "listed"]
 
 MOST_ITEMS, _USUAL_ITEMS = 200, 50
-_LONGEST = 2048
+#: The most characters of a parameter, and of a cursor, which may contain two ids.
+_LONGEST, _LONGEST_CURSOR = 2048, 16_384
 _MOST_REPEATED = 32
 
 
@@ -41,8 +42,9 @@ class Parameters:
             raise BadParameter(f"the query must be at most 200 parameters in UTF-8, got {text[:80]!r}") from error
         self._given: dict[str, list[str]] = {}
         for name, value in pairs:
-            if "\0" in value or len(value) > _LONGEST:
-                raise BadParameter(f"{name} must have at most {_LONGEST} characters and no NUL, got {value[:80]!r}")
+            most = _LONGEST_CURSOR if name == "cursor" else _LONGEST
+            if "\0" in value or len(value) > most:
+                raise BadParameter(f"{name} must have at most {most} characters and no NUL, got {value[:80]!r}")
             self._given.setdefault(name, []).append(value)
 
     def every(self, name: str) -> list[str]:
@@ -100,6 +102,12 @@ class Parameters:
     def cursor(self) -> str | None:
         """Where a page begins."""
         return self.text("cursor")
+
+    def at(self, cursor: str) -> Parameters:
+        """Return these parameters with another cursor, of a place that a view names."""
+        made = Parameters("")
+        made._given = {**self._given, "cursor": [cursor]}
+        return made
 
     def offset(self) -> int:
         """Return the cursor of a list whose cursors are places in it."""

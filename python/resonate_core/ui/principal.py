@@ -27,6 +27,7 @@ class Principal:
         name: A name for the audit lines, for example the claim `sub` of a token.
         prefix: The beginning of the ids and queues that are visible; "" for all.
         address: The address of the client.
+        issuer: The source of the name, for example the claim `iss` of a token: names of two issuers are two people.
         permits: Returns whether a request of the protocol is permitted, and restricts its results; as for `POST /`.
 
     Example:
@@ -41,6 +42,12 @@ class Principal:
     prefix: str = ""
     address: str | None = None
     permits: Callable[[Envelope], bool] = _any_request
+    issuer: str | None = None
+
+    @property
+    def owner(self) -> tuple[str | None, str | None, str, Role]:
+        """What makes two requests those of one principal: an equal name alone does not, and no name is nobody's."""
+        return self.issuer, self.name, self.prefix, self.role
 
     def may(self, role: Role) -> bool:
         """Return whether this role includes another."""

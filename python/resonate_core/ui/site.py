@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .._core import Store, Watch
 from .audit import Audit
+from .cursors import Cursors
 from .journeys import Journeys
 from .minutes import Minutes
 from .options import UiOptions
@@ -42,9 +43,11 @@ class Site:
     audit: Audit = field(init=False)
     journeys: Journeys = field(init=False)
     minutes: Minutes = field(init=False)
+    cursors: Cursors = field(init=False)
 
     def __post_init__(self) -> None:
         self.rules = Rules(self.options)
         self.audit = Audit(self.options.audit_kept)
         self.journeys = Journeys()
         self.minutes = Minutes(self.store)
+        self.cursors = Cursors(self.options.secret)
