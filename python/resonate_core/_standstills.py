@@ -14,7 +14,7 @@ from ._per_process import PerProcess
 if TYPE_CHECKING:
     from ._core import Store
 
-__all__ = ["HeldSlot", "Standstill", "awaiting", "awaits", "no_handler", "note", "said_of", "standstills_of"]
+__all__ = ["HeldSlot", "Standstill", "awaiting", "awaits", "note", "said_of", "standstills_of"]
 
 #: The most jobs that a sentence names.
 _MOST_NAMED = 10
@@ -95,17 +95,6 @@ def said_of(worker: str) -> str:
         "worker 'w' stands still: all of its slots are held by jobs that wait or do not return"
     """
     return f"worker {worker!r} stands still: all of its slots are held by jobs that wait or do not return"
-
-
-def no_handler(worker: str, type: str) -> str:
-    """Return the line that a worker adds to the report of a job that it puts back, since it has no handler for its type.
-
-    Example:
-        >>> from resonate_core._standstills import no_handler
-        >>> no_handler("w", "email:send")
-        "worker 'w' has no handler for type 'email:send'"
-    """
-    return f"worker {worker!r} has no handler for type {type!r}"
 
 
 def _described(slot: HeldSlot, sees: Callable[[str], bool]) -> str:

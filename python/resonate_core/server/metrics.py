@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from .._core import database_counts, request_kinds
 from .._standstills import standstills_of
+from .._unknown_types import put_back_in
 from .queue_metrics import QueueMetrics
 from .store_metrics import StoreMetrics
 
@@ -187,6 +188,11 @@ class Metrics:
             "Workers of this process whose slots are all held by jobs that cannot end.",
             registry=registry,
         )
+        self.unknown_types = Gauge(
+            "resonate_jobs_of_unknown_types",
+            "Jobs that are put back, because the workers that claimed them have no handler for their type; 200 at most.",
+            registry=registry,
+        )
         self.clock_ahead = Gauge(
             "resonate_clock_ahead_seconds", "How far the last stored instant is ahead of the store's clock.", registry=registry
         )
@@ -228,6 +234,7 @@ class Metrics:
         self.set_aside.set(sum(problem.name == "schedule_set_aside" for problem in problems))
         self.submissions_refused.set(sum(problem.name == "submission_refused" for problem in problems))
         self.standing_still.set(len(standstills_of(store)))
+        self.unknown_types.set(len(put_back_in(store)))
         self.clock_ahead.set(store.clock_ahead / 1000)
         self._of_store.update(store)
 

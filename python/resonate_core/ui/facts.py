@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._instants import NEVER
+from .._unknown_types import PutBack, put_back_in
 from .access import StoreAccess
 from .sizes import is_large
 
 if TYPE_CHECKING:
     from .._core import JobState
 
-__all__ = ["awaited_by_each", "awaited_elsewhere", "batch_ready_at", "holders", "jobs_in", "queue_row", "waiting_in"]
+__all__ = ["awaited_by_each", "awaited_elsewhere", "batch_ready_at", "holders", "jobs_in", "put_back_of", "queue_row", "waiting_in"]
 
 
 def awaited_elsewhere(access: StoreAccess, id: str) -> list[str]:
@@ -48,6 +49,11 @@ def jobs_in(access: StoreAccess, queue: str, states: Sequence[JobState], most: i
     """
     found = access.store.views.jobs(queue=queue, states=list(states), limit=most)
     return [record for record in (job.to_dict() for job in found) if access.principal.sees(record["id"])]
+
+
+def put_back_of(access: StoreAccess) -> list[PutBack]:
+    """Return the visible jobs that were put back because their type has no handler, of those that are due next."""
+    return put_back_in(access.store, lambda ids: access.find_all("job", [id for id in ids if access.principal.sees(id)]).values())
 
 
 def waiting_in(access: StoreAccess, queue: str) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._core import ManualClock, Watch, __version__
 from .access import StoreAccess
+from .facts import put_back_of
 from .parameters import Parameters, listed
 from .queues import queue_item
 from .series import days_of, means_of, series_of
@@ -73,7 +74,7 @@ def overview(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
     for one in stats:
         counts.update(one["counts"])
     outbox = store.outbox_counts() if not access.principal.prefix else None
-    problems = _problems(store.problems())
+    problems = _problems([*(one.name for one in store.problems()), *("unknown_type" for _ in put_back_of(access))])
     return {
         "now": now,
         "health": {
@@ -127,15 +128,10 @@ def _kind(step: Mapping[str, Any], job: Mapping[str, Any] | None) -> str:
     return "gathering" if job.get("gathering") else str(job["state"])
 
 
-def _problems(problems: Iterable[Any]) -> list[dict[str, Any]]:
+def _problems(names: Iterable[str]) -> list[dict[str, Any]]:
     """The problems by name: their details contain ids, which not everybody may see."""
-    counted: dict[str, list[str]] = {}
-    for problem in problems:
-        counted.setdefault(problem.name, []).append(problem.detail)
-    made = []
-    for name, details in sorted(counted.items()):
-        made.append({"name": name, "count": len(details), "detail": f"{len(details)} × {name.replace('_', ' ')}"})
-    return made
+    counted = sorted(Counter(names).items())
+    return [{"name": name, "count": count, "detail": f"{count} × {name.replace('_', ' ')}"} for name, count in counted]
 
 
 def _latency(site: Site) -> dict[str, Any]:

@@ -7,13 +7,14 @@ from typing import Any
 
 from .._instants import NEVER, counted, when
 from .._rates import claimable_at
-from .._standstills import Standstill, no_handler, said_of, standstills_of
+from .._standstills import Standstill, said_of, standstills_of
 from .._states import ENDED_AT, expires_at
+from .._unknown_types import put_back
 from .access import StoreAccess
 from .facts import batch_ready_at, holders, jobs_in, queue_row, waiting_in
 from .verdict import Advice, Next, Verdict
 
-__all__ = ["handler_missing_since", "next_token", "place_free", "standstill_of", "why_job"]
+__all__ = ["next_token", "place_free", "standstill_of", "why_job"]
 
 #: The most running jobs of a queue whose reports are read.
 _MOST_HOLDERS = 20
@@ -122,25 +123,9 @@ def _scheduled(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
     at = job["processAt"]
     next = Next("it becomes pending", at, is_step=True)
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
-    if handler_missing_since(job) is not None:
+    if put_back(job) is not None:
         run = ((f"start a worker that has a handler for type {job['type']!r}", None), *run)
     return _said(job, f"is scheduled for {when(at, now)}{_snoozed(access, job)}.", _ends(access, job, next), advice=run)
-
-
-def handler_missing_since(job: Mapping[str, Any]) -> int | None:
-    """Return since when a scheduled job is put back because workers have no handler for its type, in Unix ms; None if it is not."""
-    attempts = job.get("attempts", [])
-    if not attempts or attempts[-1].get("outcome") != "snoozed":
-        return None
-    since = attempts[-1]["startedAt"]
-    for attempt in reversed(attempts):
-        if attempt.get("outcome") != "snoozed":
-            break
-        since = attempt["startedAt"]
-    told = {no_handler(attempt["worker"], job["type"]) for attempt in attempts}
-    cut = attempts[0]["number"] > 1  # the first ones are not kept, nor is the instant of the line
-    lines = job.get("report", {}).get("lines", [])
-    return since if any(line["text"] in told and (cut or line["at"] >= since) for line in lines) else None
 
 
 def _snoozed(access: StoreAccess, job: Mapping[str, Any]) -> str:

@@ -8,18 +8,16 @@ from typing import Any
 from .._instants import NEVER
 from .._states import ended_at
 from .access import StoreAccess
+from .facts import put_back_of
 from .parameters import Parameters, listed
 from .site import Site
 from .sizes import is_large
 from .stuck import explain
-from .stuck_jobs import handler_missing_since
 
 __all__ = ["stuck"]
 
 #: The most ids of each kind that are examined.
 _MOST = 25
-#: The most scheduled jobs, the newest, among which those are searched whose type no worker has a handler for.
-_MOST_SCHEDULED = 200
 #: What waits for less (ms) may be taken in a moment.
 _PATIENCE = 60_000
 #: Messages that wake a task.
@@ -53,10 +51,9 @@ def _candidates(access: StoreAccess) -> Iterator[tuple[str, int | None]]:
         if root != job.id and access.find("promise", root) is not None:
             yield root, since
         yield job.id, since
-    for job in store.views.jobs(states=["scheduled"], limit=_MOST_SCHEDULED, **only):
-        since = handler_missing_since(job.to_dict())
-        if since is not None and since < late:
-            yield job.id, since
+    for back in put_back_of(access):
+        if back.since < late:
+            yield back.id, back.since
     for queue in access.send("job.stats", {})["queues"]:
         oldest = queue.get("oldestPendingAt")
         if queue["counts"].get("pending") and (queue["paused"] or (oldest is not None and oldest < late and not queue["active"])):

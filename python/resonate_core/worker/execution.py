@@ -7,10 +7,10 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import Context, copy_context
-from itertools import takewhile
 from typing import Any
 
 from .._standstills import awaits
+from .._unknown_types import streak
 from .context import BatchContext, JobContext, current
 from .outcomes import (
     COMPLETED,
@@ -325,13 +325,15 @@ async def _call_async(context: JobContext | BatchContext, task: Any, middleware:
 
 
 def _put_back(context: JobContext) -> Outcome:
-    """The outcome of an attempt without a handler. The reason is a line of the job's report, unless a line has it already."""
-    ended = (attempt.get("outcome") for attempt in reversed(context.job.attempts) if "outcome" in attempt)
-    snoozed = sum(1 for _ in takewhile(lambda outcome: outcome == "snoozed", ended))
-    outcome = unknown_type(context.worker, context.type, snoozed)
+    """The outcome of an attempt without a handler. The reason is a line of the job's report, unless one of these attempts added it."""
+    snoozed = streak(context.job.attempts)
+    outcome = unknown_type(context.worker, context.type, len(snoozed))
     assert outcome.failure is not None
-    report = context.job.report
-    if not any(line["text"] == outcome.failure.message for line in (report or {}).get("lines", ())):
+    first = snoozed[-1]["number"] if snoozed else context.attempt
+    if len(snoozed) == len(context.job.attempts) - 1:  # attempts before them may not be kept
+        first = 1
+    lines = (context.job.report or {}).get("lines", ())
+    if not any(line["text"] == outcome.failure.message and line["attempt"] >= first for line in lines):
         context.report(outcome.failure.message)
     return outcome
 

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._standstills import no_handler
-from .._stopwatch import doubled
+from .._unknown_types import no_handler, pause_after
 from .durations import Duration, milliseconds
 from .groups import members
 from .tracebacks import MESSAGE_KEPT, bounded, described, traced
@@ -37,8 +36,6 @@ UNHANDLED = "UnhandledError"
 INVALID = "InvalidError"
 #: The code that stands for a job whose type has no handler, in logs and events.
 UNKNOWN_TYPE = "UnknownType"
-#: The first pause before such a job can be claimed again, and the longest (ms); each is twice as long as the one before.
-_FIRST_PAUSE, _LONGEST_PAUSE = 1000, 300_000
 #: How much is kept of a code and of the data of a `JobError`, in characters. A request that ends an attempt must fit into the body
 #: that a server accepts, and the store keeps up to 100 attempts of a job.
 _CODE_KEPT, _DATA_KEPT = 200, 100_000
@@ -263,8 +260,7 @@ def unknown_type(worker: str, type: str, snoozed: int) -> Outcome:
         type: The type.
         snoozed: How many attempts in a row have been snoozed before.
     """
-    pause = int(doubled(_FIRST_PAUSE, snoozed, _LONGEST_PAUSE))
-    return Outcome("snoozed", failure=Failure(UNKNOWN_TYPE, no_handler(worker, type)), delay=pause)
+    return Outcome("snoozed", failure=Failure(UNKNOWN_TYPE, no_handler(worker, type)), delay=pause_after(snoozed))
 
 
 def as_text(text: str) -> str:
