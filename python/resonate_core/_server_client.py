@@ -312,6 +312,15 @@ class AsyncServerClient(ServerAddress):
             raise self.failed(error) from error
         return self.read(response, request["head"]["corrId"])
 
+    async def get(self, path: str, parameters: Mapping[str, str]) -> httpx.Response:
+        """Ask for a page below the server's address; see `ServerClient.get`."""
+        import httpx
+
+        try:
+            return await self._http.get(self.http_url.join(path), params=parameters)
+        except httpx.HTTPError as error:
+            raise self.failed(error) from error
+
     async def post_batch(self, requests: Sequence[Mapping[str, Any]]) -> list[Reply]:
         """Send requests in one; see `ServerClient.post_batch`."""
         import httpx

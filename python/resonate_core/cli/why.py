@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import resonate_core as rc
@@ -48,11 +47,13 @@ def _following(found: dict[str, Any]) -> str:
 
 
 def _asked(target: UrlTarget, id: str) -> dict[str, Any]:
-    """Ask the dashboard of a server: it shows which task awaits a promise, which no request of the protocol shows."""
-    answer = target.page("ui/api/why", {"id": id})
-    if answer.status_code == 404 or "content-security-policy" not in answer.headers:
-        raise Failure(f"{target.name} has no dashboard: start it with --ui", Exit.UNREACHABLE, answer.status_code)
-    found: dict[str, Any] = json.loads(answer.text)
-    if answer.status_code != 200:
-        raise Failure(found.get("error", answer.text), code_of(answer.status_code), answer.status_code)
-    return found
+    """Ask the dashboard of a server."""
+    from resonate_core.ui.asked import PAGE, answered
+
+    response = target.page(PAGE, {"id": id})
+    try:
+        return answered(response, target.name).to_dict()
+    except rc.Unsupported as error:
+        raise Failure(error.message, Exit.UNREACHABLE, response.status_code) from error
+    except rc.ResonateError as error:
+        raise Failure(error.message, code_of(error.status), error.status) from error

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
+from .._core import ManualClock, Store
 from .._instants import NEVER, counted, length, when
 from .access import Refused, StoreAccess
-from .facts import jobs_in, put_back_of
+from .facts import jobs_in
 from .options import UiOptions
 from .principal import Principal
 from .redaction import Redaction, Rules
@@ -17,7 +18,9 @@ from .stuck_promises import why_promise
 from .verdict import Advice, Next, Verdict
 
 if TYPE_CHECKING:
-    from .._core import JobState, Store
+    from .._core import JobState
+    from ..aio import AsyncStore
+    from ..client import AsyncClient, Client
 
 __all__ = ["Why", "explain", "why"]
 
@@ -99,13 +102,48 @@ class Why:
             ],
         }
 
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Why:
+        """Return what `to_dict` has shown.
 
-def why(store: Store, id: str) -> Why:
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a")
+            >>> found = rc.why(store, "a")
+            >>> type(found).from_dict(found.to_dict()) == found
+            True
+        """
+        next = given["next"]
+        advice = [(one["text"], one["action"]) for one in given["advice"]]
+        return cls(
+            id=given["id"],
+            kind=given["kind"],
+            state=given["state"],
+            sentence=given["sentence"],
+            next=None if next is None else Next(next["what"], next["at"]),
+            chain=tuple((link["id"], link["sentence"]) for link in given["chain"]),
+            stuck=given["stuck"],
+            advice=tuple((text, None if action is None else (action["kind"], action["data"])) for text, action in advice),
+            now=given["now"],
+        )
+
+
+@overload
+def why(store: Store[Any] | Client | Mapping[str, Any], id: str) -> Why: ...
+@overload
+def why(store: AsyncStore | AsyncClient, id: str) -> Awaitable[Why]: ...
+def why(store: Any, id: str) -> Why | Awaitable[Why]:
     """Return why a promise, task, job, schedule or queue does not move, what happens to it next, and when. A read.
 
     Args:
-        store: The store.
+        store: A store or a fork; a full snapshot; the client of a server that has a dashboard (`serve --ui`); or `aio` of a store or
+            client: await the result.
         id: An id, or the name of a queue.
+
+    Raises:
+        TypeError: `store` is none of these, or `id` is no text.
+        Unsupported: The server has no dashboard.
+        Unreachable: The server did not answer.
 
     Example:
         >>> import resonate_core as rc
@@ -118,7 +156,37 @@ def why(store: Store, id: str) -> Why:
         Next: nothing happens by itself.
         You can: resume the queue.
     """
+    if not isinstance(id, str):
+        raise TypeError(f"id must be str, got {type(id).__name__}")
+    if isinstance(store, Store):
+        return _of_store(store, id)
+    if isinstance(store, Mapping) and {"promises", "schedules", "messages", "now"} <= store.keys():
+        copy = Store(clock=ManualClock(store["now"]))
+        copy.restore(dict(store))
+        return _of_store(copy, id)
+    return _of_others(store, id)
+
+
+def _of_store(store: Store[Any], id: str) -> Why:
     return explain(StoreAccess(store, Principal("operate"), Redaction(Rules(UiOptions()))), id)
+
+
+def _of_others(given: Any, id: str) -> Why | Awaitable[Why]:
+    from .._store_threads import call_apart  # not above: a store alone needs neither asyncio nor HTTP
+    from ..aio import AsyncStore
+    from ..client import AsyncClient, Client
+    from .asked import why_of_server, why_of_server_async
+
+    if isinstance(given, AsyncStore):
+        store = given._runner.store
+        return call_apart(store, _of_store, store, id)
+    if isinstance(given, Client):
+        return why_of_server(given, id)
+    if isinstance(given, AsyncClient):
+        return why_of_server_async(given, id)
+    raise TypeError(
+        f"store must be a Store, a full snapshot, a Client of resonate_core.connect or an aio of them, got {type(given).__name__}"
+    )
 
 
 def explain(access: StoreAccess, id: str, listening: Callable[[str], bool | None] | None = None) -> Why:
@@ -231,11 +299,6 @@ def _queue(access: StoreAccess, name: str) -> Verdict | None:
         return Verdict(name, "queue", "full", text, place_free(access, name), advice=advice)
     active = f"{queue['active']} {_are(queue['active'])} claimed or running"
     text = f"Queue {name} is open: {pending} {verb} for a worker, {active}{others}."
-    unknown = sorted({back.type for back in put_back_of(access) if back.queue == name}) if counts.get("scheduled") else []
-    if unknown:
-        types = f"type{'s' if len(unknown) > 1 else ''} {', '.join(map(repr, unknown))}"
-        text = f"{text.removesuffix('.')}; jobs of {types} are put back, because workers that claimed them have no handler."
-        advice = ((f"start a worker that has a handler for {types}", None), *advice)
     still, next = standstill_of(access, name), _first_of(access, name, counts)
     if still is not None:
         return Verdict(name, "queue", "open", f"{text.removesuffix('.')}; {still}.", next, stuck=True, advice=advice)
