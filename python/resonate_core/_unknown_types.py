@@ -93,12 +93,15 @@ def put_back(job: Mapping[str, Any]) -> PutBack | None:
     return PutBack(job["id"], job["type"], job["queue"], worker, first["startedAt"])
 
 
-def put_back_in(store: Store, read: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]] | None = None) -> list[PutBack]:
+def put_back_in(
+    store: Store, read: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]] | None = None, prefix: str = ""
+) -> list[PutBack]:
     """Return the jobs of a store that were put back, of the 200 jobs that are due next; one read of timers, and one of jobs.
 
     Args:
         store: The store.
         read: Returns the jobs with these ids; None: of the store.
+        prefix: Only jobs whose ids begin with it are read.
 
     Example:
         >>> from resonate_core._unknown_types import put_back_in
@@ -109,7 +112,7 @@ def put_back_in(store: Store, read: Callable[[Sequence[str]], Iterable[Mapping[s
         [PutBack(id='a', type='mail', queue='default', worker='w', since=0)]
     """
     end = store.now + _LONGEST_PAUSE
-    timers = store.views.due(_MOST_TIMERS)
+    timers = store.views.due(_MOST_TIMERS, prefix=prefix)
     due = [step["id"] for step in timers if step["kind"] == "dispatch" and (step["at"] is None or step["at"] <= end)]
     if not due:
         return []

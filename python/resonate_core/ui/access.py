@@ -164,10 +164,13 @@ class StoreAccess(Requests):
 
     def messages(self, id: str) -> list[Mapping[str, Any]]:
         """Return the undelivered messages about a visible id, as in a snapshot."""
-        if not self.principal.sees(id):
-            return []
-        self._read_rows([id])
-        return self._messages[id]
+        return self.messages_about([id])
+
+    def messages_about(self, ids: Sequence[str]) -> list[Mapping[str, Any]]:
+        """Return the undelivered messages about several visible ids, id by id."""
+        visible = [id for id in dict.fromkeys(ids) if self.principal.sees(id)]
+        self._read_rows(visible)
+        return [message for id in visible for message in self._messages[id]]
 
     def level_of(self, queue: str) -> dict[str, Any]:
         """Return what a queue's rate has counted, if the store shows it; otherwise nothing.

@@ -26,6 +26,8 @@ __all__ = ["Ticker"]
 _PAUSE, _SHARE = 0.5, 10
 #: Seconds without an event after which a comment is sent, and the lifetime of a stream.
 _QUIET, _LIFETIME = 15.0, 240.0
+#: Seconds between two events of a principal with a prefix.
+_PACE = 2.0
 _MOST_STREAMS = 64
 
 
@@ -89,12 +91,13 @@ class Ticker:
             event = await self._present()
             while not gone.done() and not self._ended and seconds() < until:
                 if event is None:
-                    event = await self._next(number, min(_QUIET, until - seconds()), gone)
+                    waited = min(_PACE if principal.prefix else _QUIET, until - seconds())
+                    event = await (_paced(waited, gone) if principal.prefix else self._next(number, waited, gone))
                 if event is None:
                     body = b":\n\n"
                 else:
-                    number, facts = event
-                    body = f"event: tick\ndata: {json.dumps(_visible(facts, principal), separators=(',', ':'))}\n\n".encode()
+                    number, facts = _visible(event, number, principal)
+                    body = f"event: tick\ndata: {json.dumps(facts, separators=(',', ':'))}\n\n".encode()
                 event = None
                 if not gone.done():
                     await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -192,10 +195,18 @@ def _but_now(facts: dict[str, Any] | None) -> Any:
     return None if facts is None else {name: value for name, value in facts.items() if name != "now"}
 
 
-def _visible(facts: dict[str, Any], principal: Principal) -> dict[str, Any]:
+def _visible(event: tuple[int, dict[str, Any]], number: int, principal: Principal) -> tuple[int, dict[str, Any]]:
+    """Return an event as a principal sees it after its event `number`: with a prefix, it has numbers of its own, and no counts."""
     if not principal.prefix:
-        return facts
-    return {**facts, "counts": None, "messages": None, "nextDue": None, "paused": None}
+        return event
+    nothing = {"counts": None, "messages": None, "nextDue": None, "paused": None}
+    return number + 1, {**event[1], **nothing, "n": number + 1}
+
+
+async def _paced(timeout: float, gone: asyncio.Future[None]) -> tuple[int, dict[str, Any]]:
+    """Return an event after a time, whatever happened: when the store changes tells what others do."""
+    await asyncio.wait({gone}, timeout=max(timeout, 0))
+    return 0, {"changed": True, "now": None}  # `_visible` numbers it
 
 
 async def _until_disconnect(receive: Receive) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._instants import NEVER
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["awaited_by_each", "awaited_elsewhere", "batch_ready_at", "holders", "jobs_in", "put_back_of", "queue_row", "waiting_in"]
 
+#: The most pending promises of a prefix of which the awaiters are read.
+_MOST_OWN = 1000
+
 
 def awaited_elsewhere(access: StoreAccess, id: str) -> list[str]:
     """Return the visible pending promises outside of its workflow that a task awaits; none in a store that is too large to be searched."""
@@ -24,13 +27,18 @@ def awaited_elsewhere(access: StoreAccess, id: str) -> list[str]:
 def awaited_by_each(access: StoreAccess, ids: Sequence[str]) -> dict[str, list[str]]:
     """Return what `awaited_elsewhere` returns, for several tasks by one reading of the store."""
     found: dict[str, list[str]] = {id: [] for id in ids}
-    if not found or is_large(access.store):
-        return found
-    for row in access.store.snapshot()["promises"]:
-        if row["state"] == "pending" and access.principal.sees(row["id"]):
-            for id in found.keys() & set(row["callbacks"]):
-                found[id].append(row["id"])
+    for row in _pending_rows(access) if found else ():
+        for id in found.keys() & set(row["callbacks"]):
+            found[id].append(row["id"])
     return found
+
+
+def _pending_rows(access: StoreAccess) -> Iterable[Mapping[str, Any]]:
+    """Return visible pending rows: of a prefix, the first ones by id; of a whole store that is not large, all."""
+    if access.principal.prefix:
+        found = access.send("promise.search", {"state": "pending", "limit": _MOST_OWN})["promises"]
+        return list(access.rows([one["id"] for one in found]).values())
+    return () if is_large(access.store) else [row for row in access.store.snapshot()["promises"] if row["state"] == "pending"]
 
 
 def holders(access: StoreAccess, queue: str) -> list[dict[str, Any]]:
@@ -47,13 +55,13 @@ def jobs_in(access: StoreAccess, queue: str, states: Sequence[JobState], most: i
 
     If they are few, this reads no others. `job.search` by a state without an index by id examines every job of the store.
     """
-    found = access.store.views.jobs(queue=queue, states=list(states), limit=most)
-    return [record for record in (job.to_dict() for job in found) if access.principal.sees(record["id"])]
+    found = access.store.views.jobs(queue=queue, states=list(states), limit=most, prefix=access.principal.prefix)
+    return [job.to_dict() for job in found]
 
 
 def put_back_of(access: StoreAccess) -> list[PutBack]:
     """Return the visible jobs that were put back because their type has no handler, of those that are due next."""
-    return put_back_in(access.store, lambda ids: access.find_all("job", [id for id in ids if access.principal.sees(id)]).values())
+    return put_back_in(access.store, lambda ids: access.find_all("job", ids).values(), access.principal.prefix)
 
 
 def waiting_in(access: StoreAccess, queue: str) -> int:

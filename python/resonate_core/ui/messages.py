@@ -10,34 +10,49 @@ from .access import StoreAccess
 from .parameters import Parameters, listed
 from .site import Site
 
-__all__ = ["message_items", "messages"]
+__all__ = ["message_items", "messages", "own_messages", "record_of"]
 
-#: The most messages that are read for one page of a principal who sees some of them only.
-_MOST_READ = 5000
+#: The most promises of a prefix of which messages are read: first the pending ones.
+_MOST_READ = 1000
 
 
 def messages(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The undelivered messages, oldest first."""
-    address, after, limit = given.text("address"), given.number("cursor", 0, 2**63 - 1, 0) or 0, given.limit
-    addresses = None if address is None else [address]
-    found: list[Mapping[str, Any]] = []
-    examined = 0
-    more = True
-    while more and len(found) < limit and examined < _MOST_READ:
-        page = access.store.messages(limit, after=after, addresses=addresses)
-        more = len(page) == limit
-        for message in page:
-            examined += 1
-            after = message.number
-            if access.principal.sees(message.id) and len(found) < limit:
-                found.append(_of_record(message))
-                if len(found) == limit:
-                    break
-    scan = {"examined": examined, "complete": not more, "until": None} if access.principal.prefix else None
-    return listed(message_items(access, found, site), after if more else None, scan)
+    address, limit = given.text("address"), given.limit
+    if access.principal.prefix:
+        every, complete = own_messages(access)
+        start = given.offset()
+        kept = [message for message in every if address is None or _is_to(address, message["address"])]
+        following = start + limit if start + limit < len(kept) else None
+        scan = None if complete else {"examined": _MOST_READ, "complete": False, "until": None}
+        return listed(message_items(access, kept[start : start + limit], site), following, scan)
+    after = given.number("cursor", 0, 2**63 - 1, 0) or 0
+    page = access.store.messages(limit, after=after, addresses=None if address is None else [address])
+    found = [record_of(message) for message in page]
+    return listed(message_items(access, found, site), page[-1].number if len(page) == limit else None)
 
 
-def _of_record(message: Any) -> dict[str, Any]:
+def own_messages(access: StoreAccess) -> tuple[list[Mapping[str, Any]], bool]:
+    """Return the messages about promises of the principal's prefix, oldest first, and whether these are all.
+
+    They are read by the promises: the outbox is in the order in which the messages of everybody were queued.
+    """
+    ids: dict[str, None] = {}
+    complete = True
+    for only in ({"state": "pending"}, {}):
+        found = access.send("promise.search", {**only, "limit": _MOST_READ})
+        ids.update(dict.fromkeys(one["id"] for one in found["promises"]))
+        complete = complete and found.get("cursor") is None
+    messages = access.messages_about(list(ids)[:_MOST_READ])
+    return sorted(messages, key=lambda one: (one["queuedAt"], one["id"], one["address"])), complete
+
+
+def _is_to(pattern: str, address: str) -> bool:
+    return address.startswith(pattern[:-1]) if pattern.endswith("*") else address == pattern
+
+
+def record_of(message: Any) -> dict[str, Any]:
+    """Return a message of the outbox as in a snapshot, with its number."""
     made = {
         "number": message.number,
         "kind": message.kind,

@@ -74,7 +74,9 @@ def overview(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
     for one in stats:
         counts.update(one["counts"])
     outbox = store.outbox_counts() if not access.principal.prefix else None
-    problems = _problems([*(one.name for one in store.problems()), *("unknown_type" for _ in put_back_of(access))])
+    seen = (one.name for one in store.problems() if not access.principal.prefix or access.principal.sees(one.id))
+    problems = _problems([*seen, *("unknown_type" for _ in put_back_of(access))])
+    due = _due(access, _MOST_DUE)
     return {
         "now": now,
         "health": {
@@ -89,8 +91,8 @@ def overview(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
         "series": {"minute": minutes_of(access, site), "hour": series_of(access, None, hours), "day": days_of(stats, now)},
         "means": means_of(access),
         "latency": _latency(site) if not access.principal.prefix else {"waitMs": None, "runMs": None},
-        "due": _due(access, _MOST_DUE),
-        "nextDue": store.next_due(),
+        "due": due,
+        "nextDue": store.next_due() if not access.principal.prefix else due[0]["at"] if due else None,
         "messages": None if outbox is None else {"waiting": outbox["waiting"], "dropped": outbox["dropped"]},
         "submissionsWaiting": store.submissions_waiting if not access.principal.prefix else None,
     }
@@ -107,9 +109,7 @@ def due_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
 
 
 def _due(access: StoreAccess, limit: int) -> list[dict[str, Any]]:
-    wanted = limit if not access.principal.prefix else 1000
-    found = [step for step in access.store.views.due(wanted) if access.principal.sees(step["id"])]
-    found, now = found[:limit], access.store.now
+    found, now = access.store.views.due(limit, prefix=access.principal.prefix), access.store.now
     jobs = access.find_all("job", [step["id"] for step in found if step["kind"] == "dispatch"])
     return [
         {

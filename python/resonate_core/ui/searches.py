@@ -89,7 +89,8 @@ def find_jobs(access: StoreAccess, wanted: JobFilter, limit: int, cursor: str | 
         "states": wanted.states,
         "queue": wanted.queue,
         "type": wanted.type,
-        "id": _restricted(wanted.id, access.principal.prefix),
+        "id": wanted.id,
+        "prefix": access.principal.prefix,
         "tags": dict(wanted.tags),
         "error": None if shown else wanted.error,
         "payload": None if shown else text,
@@ -100,7 +101,7 @@ def find_jobs(access: StoreAccess, wanted: JobFilter, limit: int, cursor: str | 
     while True:
         left = limit - len(found.items)
         scan = SLICE - found.examined
-        size = min(_PAGE, scan) if wanted.needs_records() or access.principal.prefix else left
+        size = min(_PAGE, scan) if wanted.needs_records() else left
         page = _call(views.jobs, **query, limit=size, scan=scan, cursor=found.cursor)
         kept = [(place, job) for place, job in enumerate(_records(page)) if _is_wanted(access, wanted, job)]
         if len(kept) > left:  # the next page begins after the last job of this one
@@ -124,7 +125,8 @@ def find_roots(access: StoreAccess, wanted: PromiseFilter, limit: int, cursor: s
     page = _call(
         access.store.views.promises,
         states=wanted.states,
-        id=_restricted(wanted.id, access.principal.prefix),
+        id=wanted.id,
+        prefix=access.principal.prefix,
         tags=dict(wanted.tags),
         created_since=wanted.since,
         created_until=wanted.until,
@@ -134,11 +136,6 @@ def find_roots(access: StoreAccess, wanted: PromiseFilter, limit: int, cursor: s
     )
     records = [promise.to_dict() for promise in page]
     return Found([one for one in records if access.principal.sees(one["id"])], page.cursor, page.scanned, page.reached_at)
-
-
-def _restricted(pattern: str | None, prefix: str) -> str | None:
-    """The pattern of ids that a principal may look for; what does not begin with its prefix is left out of the page later."""
-    return pattern if pattern is not None or not prefix or "*" in prefix else f"{prefix}*"
 
 
 def _matches(access: StoreAccess, wanted: JobFilter, job: Mapping[str, Any]) -> bool:

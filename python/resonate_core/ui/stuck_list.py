@@ -9,6 +9,7 @@ from .._instants import NEVER
 from .._states import ended_at
 from .access import StoreAccess
 from .facts import put_back_of
+from .messages import own_messages, record_of
 from .parameters import Parameters, listed
 from .site import Site
 from .sizes import is_large
@@ -45,8 +46,8 @@ def stuck(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
 def _candidates(access: StoreAccess) -> Iterator[tuple[str, int | None]]:
     """Yield ids, and since when each waits, if that is known."""
     store, late = access.store, access.store.now - _PATIENCE
-    only: dict[str, Any] = {"id": f"{access.principal.prefix}*"} if access.principal.prefix else {}
-    for job in store.views.jobs(states=["archived"], limit=_MOST, **only):
+    prefix = access.principal.prefix
+    for job in store.views.jobs(states=["archived"], limit=_MOST, prefix=prefix):
         root, since = job.tags.get("resonate:origin", job.id), ended_at(job.to_dict())
         if root != job.id and access.find("promise", root) is not None:
             yield root, since
@@ -61,12 +62,12 @@ def _candidates(access: StoreAccess) -> Iterator[tuple[str, int | None]]:
     for problem in store.problems():
         if problem.name == "schedule_set_aside":
             yield problem.id, None
-    if not is_large(store):  # states of tasks have no index
-        for task in access.send("task.search", {"state": "halted", "limit": _MOST, **only})["tasks"]:
+    if prefix or not is_large(store):  # states of tasks have no index; with a prefix, only its rows are searched
+        for task in access.send("task.search", {"state": "halted", "limit": _MOST})["tasks"]:
             yield task["id"], None
-    for message in store.messages(_MOST):
-        if message.kind in _WAKING and not message.stale and message.queued_at < late:
-            yield message.id, message.queued_at
-    for step in store.views.due(1):
+    for message in own_messages(access)[0][:_MOST] if prefix else map(record_of, store.messages(_MOST)):
+        if message["kind"] in _WAKING and not message.get("stale") and message["queuedAt"] < late:
+            yield message["id"], message["queuedAt"]
+    for step in store.views.due(1, prefix=prefix):
         if step["at"] is not None and step["at"] < late:
             yield step["id"], step["at"]

@@ -20,7 +20,7 @@ _ENDLESS = 366 * 86_400_000
 def workers(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The workers that hold a task or a job, by name."""
     now = access.store.now
-    found = access.store.views.leases(_MOST_LEASES)
+    found = access.store.views.leases(_MOST_LEASES, prefix=access.principal.prefix)
     by_worker: dict[str, list[dict[str, Any]]] = {}
     for lease in found["items"]:
         if access.principal.sees(lease["id"]):
