@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from .._core import ManualClock, Store
 from .._instants import NEVER, counted, length, when
 from .access import Refused, StoreAccess
-from .facts import jobs_in
+from .facts import jobs_in, put_back_of
 from .options import UiOptions
 from .principal import Principal
 from .redaction import Redaction, Rules
@@ -299,6 +299,11 @@ def _queue(access: StoreAccess, name: str) -> Verdict | None:
         return Verdict(name, "queue", "full", text, place_free(access, name), advice=advice)
     active = f"{queue['active']} {_are(queue['active'])} claimed or running"
     text = f"Queue {name} is open: {pending} {verb} for a worker, {active}{others}."
+    unknown = sorted({back.type for back in put_back_of(access) if back.queue == name}) if counts.get("scheduled") else []
+    if unknown:
+        types = f"type{'s' if len(unknown) > 1 else ''} {', '.join(map(repr, unknown))}"
+        text = f"{text.removesuffix('.')}; jobs of {types} are put back, because workers that claimed them have no handler."
+        advice = ((f"start a worker that has a handler for {types}", None), *advice)
     still, next = standstill_of(access, name), _first_of(access, name, counts)
     if still is not None:
         return Verdict(name, "queue", "open", f"{text.removesuffix('.')}; {still}.", next, stuck=True, advice=advice)
