@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from resonate_core._core import Clock, SystemClock
+from resonate_core.ui.principal import SHARED_QUEUE
 
 if TYPE_CHECKING:
     from jwt.types import Options
@@ -31,8 +32,6 @@ __all__ = ["Authenticator", "Identity", "Unauthorized", "bearer"]
 LONGEST_TOKEN = 16_384
 REMEMBERED_TOKENS = 4096
 SMALLEST_RSA_KEY = 2048
-#: The queue of jobs that name none: every token that may enqueue may use it.
-SHARED_QUEUE = "default"
 
 _Key = rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | ed448.Ed448PublicKey
 

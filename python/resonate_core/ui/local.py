@@ -19,9 +19,11 @@ def local_role(scope: Scope) -> Role:
     """Return `operate` for a request of a program of this machine, and `none` for any other.
 
     Both ends are loopback addresses, the name in `Host` is one of this machine (a page of another origin cannot choose it; see the
-    page on security), and no header says that a proxy has forwarded the request.
+    page on security), and neither a header nor HTTP/1.0 says that a proxy has forwarded the request.
     """
     server, client = scope.get("server"), scope.get("client")
+    if scope.get("http_version") == "1.0":  # nginx, unless it is told otherwise; no browser and no client of this package
+        return "none"
     if client is None or not is_loopback(str(client[0])) or is_forwarded(scope["headers"]):
         return "none"
     host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")

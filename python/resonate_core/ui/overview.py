@@ -47,7 +47,7 @@ def session(access: StoreAccess, given: Parameters, site: Site, *, requires_toke
         "clock": clock,
         "place": {
             "kind": "recording" if site.is_recording else kind,
-            "name": (site.name or store.url or store.path) if who.may("read") else None,
+            "name": (site.name or store.url or store.path) if who.may("read") and not who.prefix else None,
         },
         "version": __version__,
         "readOnly": site.read_only,

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["Principal"]
 
 
-def _any_request(envelope: Envelope) -> bool:
-    return True
+#: The queue of jobs that name none: everybody who may enqueue may use it.
+SHARED_QUEUE = "default"
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Principal:
         prefix: The beginning of the ids and queues that are visible; "" for all.
         address: The address of the client.
         issuer: The source of the name, for example the claim `iss` of a token: names of two issuers are two people.
-        permits: Returns whether a request of the protocol is permitted, and restricts its results; as for `POST /`.
+        restrict: Returns whether a request of the protocol is permitted, and restricts its results; as for `POST /`. By default, a
+            prefix permits the ids and the queues that begin with it, and the queue `default`.
 
     Example:
         >>> from resonate_core.ui.principal import Principal
@@ -41,13 +42,26 @@ class Principal:
     name: str | None = None
     prefix: str = ""
     address: str | None = None
-    permits: Callable[[Envelope], bool] = _any_request
+    restrict: Callable[[Envelope], bool] | None = None
     issuer: str | None = None
 
     @property
     def owner(self) -> tuple[str | None, str | None, str, Role]:
         """What makes two requests those of one principal: an equal name alone does not, and no name is nobody's."""
         return self.issuer, self.name, self.prefix, self.role
+
+    def permits(self, envelope: Envelope) -> bool:
+        """Return whether a request of the protocol is permitted, and restrict its results."""
+        if self.restrict is not None:
+            return self.restrict(envelope)
+        if not self.prefix:
+            return True
+        if not all(self.sees(id) for id in envelope.ids):
+            return False
+        if not all(self.sees(queue) or queue == SHARED_QUEUE for queue in envelope.queues):
+            return False
+        envelope.restrict(self.prefix)
+        return True
 
     def may(self, role: Role) -> bool:
         """Return whether this role includes another."""
