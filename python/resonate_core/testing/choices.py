@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable, Sequence
 from random import Random
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
+from .tokens import LARGEST_NUMBER
+
 if TYPE_CHECKING:
     from .. import Store
 
@@ -176,11 +178,13 @@ class Choices:
         """Return an integer from `low` to `high`, both included. `low` is the simplest.
 
         Raises:
-            ValueError: `high` is below `low`.
+            ValueError: `high` is below `low`, or so far above it that no token can hold the choice.
         """
         size = high - low + 1
         if size <= 0:
             raise ValueError(f"high must be at least low, got low={low}, high={high}")
+        if size > LARGEST_NUMBER + 1:
+            raise ValueError(f"high must be less than low plus 2^256, got a difference of {(size - 1).bit_length()} bits")
         value = self._draws.number(label, size)
         self._record(label, size, value)
         return low + value

@@ -26,7 +26,7 @@ from .scenarios import (
 )
 from .searches import Search, search_named
 from .shrinking import LabelledDraws, Shrinker, Tried
-from .tokens import decode, encode
+from .tokens import MOST_NUMBERS, decode, encode
 
 __all__ = ["explore"]
 
@@ -113,6 +113,8 @@ def explore(
     for what, value, least in (("seed", seed, 0), ("runs", runs, 1), ("limit", limit, 1), ("shrink", shrink, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError(f"{what} must be an integer of at least {least}, got {value!r}")
+    if limit > MOST_NUMBERS:
+        raise ValueError(f"limit must be from 1 to {MOST_NUMBERS}, got {limit}: a token holds no more choices")
     if in_flight is not None and in_flight < 1:
         raise ValueError(f"in_flight must be at least 1, got {in_flight}")
 

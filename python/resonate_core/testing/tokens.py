@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import binascii
+import re
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-__all__ = ["PREFIX", "decode", "encode"]
+__all__ = ["LARGEST_NUMBER", "MOST_NUMBERS", "PREFIX", "decode", "encode"]
 
 #: What each token begins with.
 PREFIX = "rct_"
 
-#: No more than this many bytes are decompressed: a token of a few bytes could fill the memory.
-_LARGEST = 16_000_000
+#: The most choices of a tape, and the largest of them: a token of a few characters must not cost seconds or fill the memory.
+MOST_NUMBERS, LARGEST_NUMBER = 2_000_000, 2**256 - 1
+#: The most bytes of a number, of a tape and its name.
+_MOST_BYTES, _LARGEST = 37, 16_000_000
+
+#: The bytes of a number, whose eighth bit says that more follow; or several numbers of one byte.
+_BYTES = re.compile(rb"[\x80-\xff]+[\x00-\x7f]|[\x00-\x7f]+")
 
 
 def encode(name: str, tape: Sequence[int]) -> str:
@@ -24,7 +30,10 @@ def encode(name: str, tape: Sequence[int]) -> str:
 
     Args:
         name: Of the scenario.
-        tape: The values of the choices, each at least 0.
+        tape: The values of the choices: at most `MOST_NUMBERS`, each from 0 to `LARGEST_NUMBER`.
+
+    Raises:
+        ValueError: The tape is longer, or has another value, or name and tape have more than 16,000,000 bytes.
 
     Example:
         >>> decode(encode("shop:order", [0, 300, 1, 0]))
@@ -33,11 +42,15 @@ def encode(name: str, tape: Sequence[int]) -> str:
     end = len(tape)
     while end and tape[end - 1] == 0:
         end -= 1
+    if end > MOST_NUMBERS or any(not 0 <= value <= LARGEST_NUMBER for value in tape[:end]):
+        raise ValueError(f"tape must have at most {MOST_NUMBERS} values, each from 0 to 2^256 - 1, got {end} values")
     text = name.encode()
     body = bytearray(_number(len(text)))
     body += text
     for value in tape[:end]:
         body += _number(value)
+    if len(body) > _LARGEST:
+        raise ValueError(f"tape must have at most {_LARGEST} bytes with the name, got {len(body)}")
     packed = zlib.compress(bytes(body), 9)
     return PREFIX + urlsafe_b64encode(zlib.crc32(packed).to_bytes(4, "big") + packed).decode().rstrip("=")
 
@@ -59,11 +72,10 @@ def decode(token: str) -> tuple[str, list[int]]:
         body = unpacker.decompress(raw[4:], _LARGEST)
         if unpacker.unconsumed_tail:
             raise ValueError("size")
-        values = _numbers(body)
-        length, start = next(values)
+        length, start = _length(body)
         name = body[start : start + length].decode()
-        return name, [value for value, _ in _numbers(body, start + length)]
-    except (binascii.Error, zlib.error, ValueError, StopIteration) as error:
+        return name, _numbers(body, start + length)
+    except (binascii.Error, zlib.error, ValueError) as error:
         raise ValueError(f"token must be a whole token, got {token[:40]!r} of {len(text)} characters: copy it again") from error
 
 
@@ -77,14 +89,35 @@ def _number(value: int) -> bytes:
     return bytes(found)
 
 
-def _numbers(body: bytes, start: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield each number from `start` on, with the position after it."""
-    value = shift = 0
-    for at in range(start, len(body)):
-        value |= (body[at] & 0x7F) << shift
-        shift += 7
-        if body[at] < 0x80:
-            yield value, at + 1
-            value = shift = 0
-    if shift:
+def _length(body: bytes) -> tuple[int, int]:
+    """Return the length of the name, and where the name begins."""
+    length, start = 0, 0
+    while start < len(body) and start < _MOST_BYTES:
+        length |= (body[start] & 0x7F) << 7 * start
+        start += 1
+        if body[start - 1] < 0x80:
+            if length > len(body) - start:
+                break
+            return length, start
+    raise ValueError("name")
+
+
+def _numbers(body: bytes, start: int) -> list[int]:
+    """Return the numbers from `start` on."""
+    if body[start:] and body[-1] >= 0x80:  # before the search: each of its matches then ends, so that it reads each byte once
         raise ValueError("cut off")
+    found: list[int] = []
+    for match in _BYTES.finditer(body, start):
+        part = match[0]
+        if part[0] < 0x80:
+            found += part
+        else:
+            if len(part) > _MOST_BYTES:
+                raise ValueError("range")
+            value = 0
+            for byte in reversed(part):
+                value = value << 7 | byte & 0x7F
+            found.append(value)
+        if len(found) > MOST_NUMBERS or found[-1] > LARGEST_NUMBER:
+            raise ValueError("range")
+    return found
