@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import date
 from typing import Any
 
 from .._lineage import Requests
@@ -13,6 +13,9 @@ from .access import StoreAccess
 __all__ = ["COUNTED", "days_of", "means_of", "points_of", "series_of"]
 
 _HOUR, _DAY = 3_600_000, 86_400_000
+_DAYS_OF_400_YEARS = 146_097
+#: The most places of a chart of days.
+_MOST_PLACES = 400
 #: The events of a queue that are counted.
 COUNTED = ("enqueued", "started", "completed", "failed", "retried", "archived", "crashed", "expired", "cancelled")
 
@@ -85,17 +88,35 @@ def _mean(total: float, count: float) -> int | None:
 
 
 def days_of(stats: Iterable[Mapping[str, Any]], now: int) -> dict[str, Any] | None:
-    """Return the attempts per UTC day, which every queue counts."""
+    """Return the attempts per UTC day, which every queue counts.
+
+    The chart has a bounded number of places: if more days lie between the first and the last, several share a place.
+
+    Example:
+        >>> from resonate_core.ui.series import days_of
+        >>> days_of([{"days": [{"day": "1970-01-02", "processed": 3, "failed": 1}]}], 2 * 86_400_000)["points"]
+        {'at': [86400000, 172800000], 'completed': [2, 0], 'failed': [1, 0]}
+    """
     sums: dict[int, list[int]] = {}
     for queue in stats:
         for day in queue["days"]:
-            at = int(datetime.fromisoformat(day["day"]).replace(tzinfo=timezone.utc).timestamp() * 1000)
-            cell = sums.setdefault(at, [0, 0])
+            cell = sums.setdefault(_day(day["day"]), [0, 0])
             cell[0] += day["processed"]
             cell[1] += day["failed"]
     if not sums:
         return None
-    days = range(min(sums), max(*sums, now // _DAY * _DAY) + 1, _DAY)
-    cells = [sums.get(at, [0, 0]) for at in days]
-    points = {"at": list(days), "completed": [one - bad for one, bad in cells], "failed": [bad for _, bad in cells]}
-    return {"bucketMs": _DAY, "from": days[0], "points": points}
+    first, last = min(sums), max(*sums, now // _DAY)
+    width = (last - first) // _MOST_PLACES + 1  # days of a place
+    columns = [[0] * ((last - first) // width + 1) for _ in range(2)]
+    for number, (processed, failed) in sums.items():
+        columns[0][(number - first) // width] += processed - failed
+        columns[1][(number - first) // width] += failed
+    at = [(first + place * width) * _DAY for place in range(len(columns[0]))]
+    return {"bucketMs": width * _DAY, "from": at[0], "points": {"at": at, "completed": columns[0], "failed": columns[1]}}
+
+
+def _day(text: str) -> int:
+    """Return the number of a day since 1970, of a date that may be later than those of Python."""
+    year, month, day = (int(part) for part in text.rsplit("-", 2))
+    years, year = divmod(year, 400)  # the calendar repeats after 400 years
+    return (date(year + 400, month, day) - date(1970, 1, 1)).days + (years - 1) * _DAYS_OF_400_YEARS

@@ -69,8 +69,8 @@ export function absolute(at, utc) {
 /** The value of a field `datetime-local` for an instant, and back. */
 export function toField(at, utc) {
   if (isNever(at)) return "";
-  const shifted = utc ? at : at - new Date(at).getTimezoneOffset() * 60_000;
-  return new Date(shifted).toISOString().slice(0, 19);
+  const shifted = new Date(utc ? at : at - new Date(at).getTimezoneOffset() * 60_000);
+  return Number.isNaN(shifted.getTime()) ? "" : shifted.toISOString().slice(0, 19);
 }
 export function fromField(text, utc) {
   if (!text) return null;

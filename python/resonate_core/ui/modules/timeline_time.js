@@ -42,6 +42,9 @@ export function formatInstant(ms, dates) {
   return `${text.slice(0, 10)} ${ms % 1000 ? text.slice(11, 23) : text.slice(11, 19)} UTC`;
 }
 
+// The last instant that a Date can hold.
+const LAST_DATE = 8.64e15;
+
 // The ticks between two instants: [{at, text, major}], at most about `most`.
 export function ticks(from, to, dates, most) {
   const step = STEPS.find((size) => (to - from) / size <= most) ?? Math.ceil((to - from) / most);
@@ -49,7 +52,7 @@ export function ticks(from, to, dates, most) {
   const found = [];
   let day = null;
   for (let at = first; at <= to; at += step) {
-    if (!dates) {
+    if (!dates || at > LAST_DATE) {
       found.push({ at, text: at === 0 ? "0" : formatDuration(at), major: at === 0 });
       continue;
     }
