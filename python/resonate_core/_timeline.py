@@ -198,7 +198,7 @@ def explore(
 
     marked = list(events)
 
-    def drawn(lines: list[str]) -> Timeline | None:
+    def drawn(lines: list[str | bytes]) -> Timeline | None:
         try:
             return timeline(lines, events=marked)
         except ModuleNotFoundError:

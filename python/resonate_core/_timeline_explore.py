@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from resonate_core._core import ManualClock, Store
 from resonate_core._diff import diff
 from resonate_core._extras import how_to_install
+from resonate_core._recordings import trace_lines
 from resonate_core._timeline_data import Event, timeline_data
 from resonate_core.errors import Invalid, ResonateError
-from resonate_core.history import trace_lines
 
 if TYPE_CHECKING:
     from resonate_core._timeline_widget import TimelineWidget
@@ -66,9 +66,9 @@ class MovedFork:
         self._trace = io.StringIO()
         self.fork.record(self._trace)
 
-    def lines(self) -> list[str]:
+    def lines(self) -> list[str | bytes]:
         """Return the recording of the store, if there is one, and of the fork."""
-        return [*self._before, *self._trace.getvalue().splitlines()]
+        return [*self._before, *trace_lines(self._trace)]
 
     def __call__(self, at: int | None) -> dict[str, Any]:
         """Move the fork to an instant, and return what the widget shows: its data, the diff to the store, and what is due next."""
@@ -106,7 +106,7 @@ class MovedFork:
         return ""
 
 
-def _lines_of(history: Source | None) -> list[str]:
+def _lines_of(history: Source | None) -> list[str | bytes]:
     return [] if history is None else list(trace_lines(history))
 
 
@@ -115,7 +115,7 @@ def widget_of_fork(
     horizon: timedelta | int,
     history: Source | None,
     events: Iterable[Event],
-    draw: Callable[[list[str]], Picture | None],
+    draw: Callable[[list[str | bytes]], Picture | None],
 ) -> TimelineWidget:
     """See `resonate_core.display.explore`; `draw` makes the static picture of a recording."""
     length = round(horizon / timedelta(milliseconds=1)) if isinstance(horizon, timedelta) else horizon

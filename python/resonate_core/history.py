@@ -5,7 +5,6 @@ A trace (`Store.record`) tells everything. A store alone only knows when each pr
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -14,9 +13,10 @@ from resonate_core._core import Store
 from resonate_core._history_jobs import JobLives, of_snapshot
 from resonate_core._instants import NEVER
 from resonate_core._lives import Life, Mark, Span
+from resonate_core._recordings import lines_of
 from resonate_core.errors import Invalid
 
-__all__ = ["History", "Life", "Mark", "Source", "Span", "trace_lines"]
+__all__ = ["History", "Life", "Mark", "Source", "Span"]
 
 Source: TypeAlias = "Store | str | os.PathLike[str] | Iterable[str | bytes]"
 Records: TypeAlias = Iterable[Mapping[str, Any]]
@@ -59,12 +59,15 @@ class History:
             self._open(source.snapshot(), source.now)
             self._see(source.now)
         else:
-            for number, line in enumerate(trace_lines(source), start=1):
+            for number, line in enumerate(lines_of(source), start=1):
                 try:
-                    event = json.loads(line)
-                    self._read(event["kind"], event["now"], event["req"], event["res"])
-                except (ValueError, KeyError, TypeError) as error:
-                    raise Invalid(f"trace line {number} is none of a trace: {error!r}") from error
+                    self._read(line["kind"], line["now"], line["req"], line["res"])
+                except KeyError as error:
+                    raise Invalid(f"trace line {number}: its records must have {error}, got none") from error
+                except (ValueError, TypeError, AttributeError) as error:
+                    raise Invalid(
+                        f"trace line {number}: its records must be those of the protocol, got another type: {error}"
+                    ) from error
         self._finish()
 
     @classmethod
@@ -281,17 +284,3 @@ def _promise_records(data: Any) -> Iterator[Mapping[str, Any]]:
         return
     for member in data:
         yield from _promise_records(member)
-
-
-def trace_lines(source: Any) -> Iterator[str]:
-    """Return the lines of a recording: of a path, of lines, of an open file, or of the `io.StringIO` that it was recorded to."""
-    if hasattr(source, "getvalue"):
-        source = source.getvalue().splitlines()
-    elif isinstance(source, str | os.PathLike):
-        with open(source, encoding="utf-8") as file:
-            yield from trace_lines(file.read().splitlines())
-        return
-    for line in source:
-        text = line.decode() if isinstance(line, bytes) else line
-        if text.strip():
-            yield text

@@ -181,9 +181,9 @@ def test_the_future_of_a_store_is_a_fork(filled: Any) -> None:
     "text, why",
     [
         ("", 'kind must be "open"'),
-        ("{}", "trace line 1 must be a line of a recording"),
+        ("{}", "trace line 1: kind must be a text, got none"),
         ("nonsense", "trace line 1"),
-        ('{"kind":"open","now":0,"req":{},"res":{}}', "cannot be played"),
+        ('{"kind":"open","now":0,"req":{},"res":{}}', "trace line 1: req.format must be 'resonate_core-trace/1', got None"),
     ],
 )
 def test_what_is_no_recording_is_refused(text: str, why: str) -> None:

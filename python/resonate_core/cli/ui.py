@@ -123,15 +123,15 @@ def _of_recording(file: Path, options: Any) -> MountedUi:
     from resonate_core.ui.site import Site
 
     try:
-        with open(file, encoding="utf-8") as lines:
+        with open(file, "rb") as lines:
             journey = Journey(lines, file.name)
-    except (rc.ResonateError, UnicodeDecodeError) as error:
+    except rc.ResonateError as error:
         raise Failure(f"{file}: {error}", Exit.REFUSED) from error
     made = MountedUi(lambda: journey.state(len(journey.events) - 1), True, local_role, options, "", read_only=True)
 
     def prepare(site: Site) -> None:
         site.name, site.is_recording = file.name, True
-        site.journeys.add(journey, OPENED)
+        site.journeys.add(journey, id=OPENED)
 
     made.prepare = prepare
     return made

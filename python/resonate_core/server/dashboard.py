@@ -52,7 +52,8 @@ def dashboard(
     """
     ui, url = settings.ui, settings.server.url
     secret = None if ui.secret is None else ui.secret.get_secret_value()
-    site = Site(store, UiOptions(ui.redact_keys, ui.redact_types, ui.audit_kept, secret=secret))
+    quotas = {name: getattr(ui, name) for name in ("requests", "streams", "recordings", "recording_bytes")}
+    site = Site(store, UiOptions(ui.redact_keys, ui.redact_types, ui.audit_kept, secret=secret, **quotas))
     current: list[Runtime] = []
 
     def who(scope: Scope) -> Principal | int:

@@ -186,7 +186,17 @@ class UiSettings(_Table):
     redact_types: Annotated[list[str], NoDecode] = Field(
         default=[], description="types of jobs and functions whose payloads, results and errors are never shown"
     )
-    audit_kept: int = Field(default=1000, ge=1, le=100_000, description="number of actions that the view of the audit keeps")
+    audit_kept: int = Field(
+        default=1000, ge=1, le=100_000, description="number of actions that the view of the audit keeps, and of refusals"
+    )
+    requests: int = Field(default=64, ge=1, description="requests of one tenant to the dashboard at a time; beyond: 429")
+    streams: int = Field(default=64, ge=1, description="streams of events of one tenant at a time; beyond: 503")
+    recordings: int = Field(
+        default=8, ge=1, description="recordings of one tenant that are open; for a newer one, the oldest is closed"
+    )
+    recording_bytes: int = Field(
+        default=268_435_456, ge=1_048_576, description="bytes of memory of the recordings of one tenant; a larger one: 413"
+    )
     secret: SecretStr | None = Field(
         default=None,
         min_length=16,

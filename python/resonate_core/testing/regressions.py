@@ -47,8 +47,11 @@ def text_of(source: Source, scenario: str, token: str, story: Sequence[str]) -> 
         token: The token of the run.
         story: The story of the run.
     """
-    notes = "\n".join(f"    {line}".rstrip() for line in story).replace("\\", "\\\\").replace('"""', "'''")
-    pieces = "\n".join(f'    "{token[at : at + 100]}"' for at in range(0, len(token), 100))
+    notes = "\n".join(f"    {_in_docstring(line)}".rstrip() for line in story)
+    pieces = "\n".join(f"    {_quoted(token[at : at + 100])}" for at in range(0, len(token), 100))
+    for name in (*source.module.split("."), source.function, *(source.fixtures or ())):
+        if not name.isidentifier():
+            raise ValueError(f"module, function and fixtures of a scenario must be names of Python, got {name!r}")
     function = source.function
     if source.fixtures is None:
         imports = f"from {source.module} import {function}\n\nfrom resonate_core.testing import explore"
@@ -59,7 +62,7 @@ def text_of(source: Source, scenario: str, token: str, story: Sequence[str]) -> 
         comment = "  # noqa: F401 - its fixtures" if source.fixtures else ""
         imports = f"from {source.module} import {names}{comment}\n\nfrom resonate_core.testing import replay_of"
         test = f"{function} = replay_of({function}, TOKEN)"
-    return f'''"""Replays a failure of {scenario}.
+    return f'''"""Replays a failure of {_in_docstring(scenario)}.
 
 The story at that time::
 
@@ -75,6 +78,16 @@ TOKEN = (
 
 {test}
 '''
+
+
+def _in_docstring(text: str) -> str:
+    """Return a text of others as it may stand in a docstring: one line, which ends no literal and escapes nothing."""
+    plain = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return plain.replace("\\", "\\\\").replace('"""', "'''")
+
+
+def _quoted(text: str) -> str:
+    return '"' + _in_docstring(text).replace('"', '\\"') + '"'
 
 
 def replay_of(test: Callable[..., Any], token: str) -> Callable[..., Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
+
+from .._recordings import LineReader
 
 __all__ = ["StoryWriter", "sentence", "step_sentence"]
 
@@ -39,12 +40,13 @@ class StoryWriter:
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
         self._rest = ""
+        self._reader = LineReader()
 
     def write(self, text: str) -> int:
         """Take lines of the recording."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
-            note = sentence(json.loads(line))
+            note = sentence(self._reader.read(line))
             if note is not None:
                 self._note(note)
         return len(text)
@@ -57,7 +59,9 @@ def step_sentence(kind: str, id: str) -> str:
         >>> step_sentence("job_lease", "order-1")
         'the lease of job order-1 expires'
     """
-    return _STEPS.get(kind, kind.replace("_", " ") + " {id}").format(id=id)
+    if kind not in _STEPS:  # only the texts above are formats: a name that others chose is none
+        return f"{kind.replace('_', ' ')} {id}"
+    return _STEPS[kind].format(id=id)
 
 
 def sentence(line: dict[str, Any]) -> str | None:

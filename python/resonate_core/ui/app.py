@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -21,6 +20,7 @@ from .files import Assets
 from .parameters import BadParameter, Parameters
 from .principal import Principal
 from .redaction import Redaction
+from .rooms import DASHBOARD, Places, Room, Turns, room_of
 from .site import Site
 
 if TYPE_CHECKING:
@@ -85,8 +85,10 @@ _MOST_BODY, _MOST_RECORDING = 2_097_152, 33_554_432
 _BODY_TIMEOUT = 30
 #: Seconds between two looks at the minutes that have ended.
 _MINUTE = 60
-#: The number of threads for views, which may scan, and the most requests that wait for one.
-_THREADS, _MOST_WAITING = 2, 64
+#: The number of threads for views, which may scan, and for actions and uploads: for tenants, and as many for the others.
+_READS, _ACTS, _UPLOADS = 3, 1, 1
+#: The most recordings of a room that arrive at a time.
+_MOST_UPLOADS = 2
 
 
 class UiApp:
@@ -118,9 +120,11 @@ class UiApp:
         self._run = run
         self._origins = origins
         self._assets = Assets()
-        self._reads = ThreadPoolExecutor(_THREADS, "resonate-ui")
-        self._acts = ThreadPoolExecutor(1, "resonate-ui-actions")
-        self._waiting = 0
+        self._reads = Turns("resonate-ui", _READS)
+        self._acts = Turns("resonate-ui-actions", _ACTS)
+        self._uploads = Turns("resonate-ui-uploads", _UPLOADS)
+        self._requests = Places(site.options.requests, "ui.requests", "requests to the dashboard", 429)
+        self._arriving = Places(_MOST_UPLOADS, "uploads", "recordings on their way", 429)
         self._ticker: Ticker | None = None
         self._has_indexes = site.read_only  # a dashboard that only reads changes no file
 
@@ -150,7 +154,7 @@ class UiApp:
     async def count_minutes(self) -> None:
         """Count the minutes also while no page is open, until it is cancelled."""
         while True:
-            await asyncio.get_running_loop().run_in_executor(self._reads, self.site.minutes.look)
+            await asyncio.wrap_future(self._reads.submit(DASHBOARD, self.site.minutes.look))
             await asyncio.sleep(_MINUTE)
 
     async def aclose(self) -> None:
@@ -158,8 +162,8 @@ class UiApp:
         self.end_streams()
         if self._ticker is not None:
             await self._ticker.closed()
-        for pool in (self._reads, self._acts):
-            await asyncio.to_thread(pool.shutdown)
+        for turns in (self._reads, self._acts, self._uploads):
+            await asyncio.to_thread(turns.shutdown)
 
     async def _file(self, path: str, scope: Scope, send: Send) -> None:
         found = self._assets.response(path, scope["method"], scope["headers"])
@@ -181,7 +185,7 @@ class UiApp:
             principal = self._identified(name, scope)
             if not self._has_indexes:
                 self._has_indexes = True
-                self._acts.submit(self._make_indexes)
+                self._acts.submit(DASHBOARD, self._make_indexes)
             if scope["method"] in ("GET", "HEAD"):
                 await self._get(name, principal, redaction, scope, receive, send)
             elif scope["method"] == "POST":
@@ -217,7 +221,7 @@ class UiApp:
         given = Parameters(scope.get("query_string", b""))
         if name == "session":
             access = self._access(who, redaction)
-            made = await self._call(lambda: overview.session(access, given, self.site, requires_token=self._requires_token))
+            made = await self._call(who, lambda: overview.session(access, given, self.site, requires_token=self._requires_token))
         else:
             self._need_read(who)
             if name == "events":
@@ -229,7 +233,7 @@ class UiApp:
             view = VIEWS.get(name) or OTHERS.get(name)
             if view is None:
                 raise Refused(404, f"there is no view {name!r}")
-            made = await self._call(lambda: redaction.document(self._viewed(name, view, who, redaction, given)))
+            made = await self._call(who, lambda: redaction.document(self._viewed(name, view, who, redaction, given)))
         await _answer(send, 200, b"" if scope["method"] == "HEAD" else _dumped(made), _JSON, _NO_STORE)
 
     def _viewed(self, name: str, view: View, who: Principal, redaction: Redaction, given: Parameters) -> dict[str, Any]:
@@ -255,19 +259,20 @@ class UiApp:
                 raise Refused(403, "a story as a test needs a token without a prefix")
             return story.pytest_story(access, journey, travel.place(journey, given)).encode()
 
-        made = await self._call(write)
+        made = await self._call(who, write)
         disposition = (b"content-disposition", b'attachment; filename="test_story.py"')
         await _answer(send, 200, made, (b"content-type", b"text/x-python; charset=utf-8"), disposition, _NO_STORE)
 
     async def _events(self, who: Principal, scope: Scope, receive: Receive, send: Send) -> None:
         if self._ticker is None:
-            self._ticker = Ticker(self.site.store, self._call)
-        if self._ticker.full:
-            raise Refused(503, "too many streams of events are open")
+            self._ticker = Ticker(self.site.store, self._looked, self.site.options.streams)
         if scope["method"] == "HEAD":
             await _answer(send, 200, b"", (b"content-type", b"text/event-stream"), _NO_STORE)
             return
         await self._ticker.serve(who, HEADERS, receive, send)
+
+    async def _looked(self, room: Room, function: Callable[[], Any]) -> Any:
+        return await asyncio.wrap_future(self._reads.submit(room, function))
 
     async def _post(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
         if name not in ACTS:
@@ -275,6 +280,21 @@ class UiApp:
         self._check_page(scope, "application/x-ndjson" if name == "travel" else "application/json")
         if name != "do":
             self._need_read(who)
+        room = room_of(who)
+        self._requests.take(room)
+        try:
+            if name == "travel":
+                self._arriving.take(room)
+            try:
+                made = await self._posted(name, who, redaction, scope, receive)
+            finally:
+                if name == "travel":
+                    self._arriving.leave(room)
+        finally:
+            self._requests.leave(room)
+        await _answer(send, 200, _dumped(made), _JSON, _NO_STORE)
+
+    async def _posted(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive) -> Any:
         most = _MOST_RECORDING if name == "travel" else _MOST_BODY
         try:
             body = await asyncio.wait_for(_body(scope, receive, most), _BODY_TIMEOUT)
@@ -282,13 +302,11 @@ class UiApp:
             raise Refused(408, f"the body did not arrive within {_BODY_TIMEOUT} s") from error
         access = self._access(who, redaction)
         if name == "do":
-            made = await self._call(lambda: redaction.document(do(access, parsed(body), self.site)), self._acts)
-        elif name == "travel":
+            return await self._turn(who, lambda: redaction.document(do(access, parsed(body), self.site)), self._acts)
+        if name == "travel":
             title = unquote(_header(scope, b"x-resonate-name") or "recording")
-            made = await self._call(lambda: travel.opened(access, body, title[:80], self.site))
-        else:
-            made = await self._call(lambda: travel.fork(access, parsed(body), self.site))
-        await _answer(send, 200, _dumped(made), _JSON, _NO_STORE)
+            return await self._turn(who, lambda: travel.opened(access, body, title[:80], self.site), self._uploads)
+        return await self._turn(who, lambda: travel.fork(access, parsed(body), self.site), self._uploads)
 
     def _check_page(self, scope: Scope, content_type: str) -> None:
         """Refuse what a page of another origin could send: it cannot choose these headers without being asked first."""
@@ -308,15 +326,17 @@ class UiApp:
     def _access(self, who: Principal, redaction: Redaction) -> StoreAccess:
         return StoreAccess(self.site.store, who, redaction, self._limits, self._run)
 
-    async def _call(self, function: Callable[[], Any], pool: ThreadPoolExecutor | None = None) -> Any:
-        """Run a function beside the event loop, unless too many wait."""
-        if self._waiting >= _MOST_WAITING:
-            raise Refused(429, "too many requests to the dashboard are under way; try again in a second")
-        self._waiting += 1
+    async def _call(self, who: Principal, function: Callable[[], Any]) -> Any:
+        """Run a function beside the event loop, unless too many of the same room wait."""
+        room = room_of(who)
+        self._requests.take(room)
         try:
-            return await asyncio.get_running_loop().run_in_executor(pool or self._reads, function)
+            return await self._turn(who, function, self._reads)
         finally:
-            self._waiting -= 1
+            self._requests.leave(room)
+
+    async def _turn(self, who: Principal, function: Callable[[], Any], turns: Turns) -> Any:
+        return await asyncio.wrap_future(turns.submit(room_of(who), function))
 
 
 def _refusal(error: Exception) -> tuple[int, str]:

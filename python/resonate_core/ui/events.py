@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from .._core import Watch
 from .._stopwatch import seconds
 from ..errors import ResonateError
+from .access import Refused
 from .principal import Principal
+from .rooms import DASHBOARD, Places, Room, room_of
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Send
@@ -28,7 +30,6 @@ _PAUSE, _SHARE = 0.5, 10
 _QUIET, _LIFETIME = 15.0, 240.0
 #: Seconds between two events of a principal with a prefix.
 _PACE = 2.0
-_MOST_STREAMS = 64
 
 
 class Ticker:
@@ -36,24 +37,21 @@ class Ticker:
 
     Args:
         store: The store.
-        call: Runs a function beside the event loop.
+        call: Runs a function of a room beside the event loop.
+        most: The most streams of a room.
     """
 
-    def __init__(self, store: Store, call: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
+    def __init__(self, store: Store, call: Callable[[Room, Callable[[], Any]], Awaitable[Any]], most: int) -> None:
         self._store = store
         self._call = call
         self._streams = 0
+        self._places = Places(most, "ui.streams", "streams of events", 503)
         self._changed = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
         self._number = 0
         self._seen: Any = None
         self._ended = False
         self._reader, self._writer = -1, -1
-
-    @property
-    def full(self) -> bool:
-        """Whether no further stream may be opened."""
-        return self._ended or self._streams >= _MOST_STREAMS
 
     def end(self) -> None:
         """End every stream. Call it on the event loop."""
@@ -76,19 +74,38 @@ class Ticker:
         woken.set()
 
     async def serve(self, principal: Principal, headers: list[tuple[bytes, bytes]], receive: Receive, send: Send) -> None:
-        """Send events until the client disconnects, or the stream has lived long enough."""
+        """Send events until the client disconnects, or the stream has lived long enough.
+
+        Raises:
+            Refused: Too many streams of the same room are open, or the server stops.
+        """
+        if self._ended:
+            raise Refused(503, "the server stops")
+        room = room_of(principal)
+        self._places.take(room)  # before anything is awaited, so that no other stream takes the same place
+        self._streams += 1
+        try:
+            await self._serve(principal, room, headers, receive, send)
+        finally:
+            self._streams -= 1
+            self._places.leave(room)
+            if not self._streams:
+                self._stop_looking()
+
+    async def _serve(
+        self, principal: Principal, room: Room, headers: list[tuple[bytes, bytes]], receive: Receive, send: Send
+    ) -> None:
         kept = [header for header in headers if header[0] != b"cache-control"]
         stream = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
         await send({"type": "http.response.start", "status": 200, "headers": [*kept, *stream]})
         await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
         gone = asyncio.ensure_future(_until_disconnect(receive))
-        self._streams += 1
         if self._looking is None or self._looking.done():
             self._looking = asyncio.ensure_future(self._look())
         try:
             until = seconds() + _LIFETIME
             number = -1
-            event = await self._present()
+            event = await self._present(room)
             while not gone.done() and not self._ended and seconds() < until:
                 if event is None:
                     waited = min(_PACE if principal.prefix else _QUIET, until - seconds())
@@ -104,15 +121,12 @@ class Ticker:
             if not gone.done():
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            self._streams -= 1
             gone.cancel()
-            if not self._streams:
-                self._stop_looking()
 
-    async def _present(self) -> tuple[int, dict[str, Any]] | None:
+    async def _present(self, room: Room) -> tuple[int, dict[str, Any]] | None:
         """Look at the store for a new stream: the last change may be old, and so is its instant. None if the store fails."""
         try:
-            seen = await self._call(self._facts)
+            seen = await self._call(room, self._facts)
         except ResonateError:
             return None
         self._note(seen, written=False)
@@ -143,7 +157,7 @@ class Ticker:
             while self._streams and not self._ended:
                 began = seconds()
                 try:
-                    seen = await self._call(self._facts)
+                    seen = await self._call(DASHBOARD, self._facts)
                 except ResonateError:  # a request to a view says what is wrong
                     seen = self._seen
                 woken = self._was_written()

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import json
-import secrets
-import threading
-from collections import OrderedDict
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from sys import getsizeof
 from typing import Any
 
-from .._core import Envelope, ManualClock, RequestLimits, Store
+from .._core import Envelope, Fired, ManualClock, RequestLimits, Store
+from .._recordings import LineReader
 from ..errors import Invalid
 from .steps import step_text
 
-__all__ = ["Event", "Journey", "Journeys"]
+__all__ = ["MOST_LINES", "Event", "Journey", "TooLarge", "growth_of"]
 
 #: The most lines of a recording.
 MOST_LINES = 200_000
 #: The number of events between two states that are kept, at least, and the most of such states.
 _BETWEEN, _MOST_KEPT = 50, 200
-#: The most journeys of one dashboard.
-_MOST_JOURNEYS = 8
+#: Bytes that a promise or a job takes in a state beside the texts in its line.
+_ROW = 1000
+#: Bytes of replies that a recording may cause beside those that its own lines have.
+_REPLIES = 16_777_216
 #: The most ids that an event names.
 _MOST_IDS = 20
 #: Members of requests and replies that hold others with ids.
 _NESTED = frozenset(("action", "data", "actions", "jobs", "tasks", "job", "promise", "task", "schedule"))
 
 
-@dataclass(frozen=True)
+class TooLarge(Invalid):
+    """A recording needs more memory than it may."""
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened: a request with the steps that it made due, or a step of a tick.
 
@@ -51,10 +57,14 @@ class Event:
     lines: tuple[int, int]
 
 
-class _Nowhere:
-    """A target for recordings of which only the lines are counted."""
+class _Counter:
+    """A target for recordings of which only the size is counted."""
+
+    def __init__(self) -> None:
+        self.size = 0
 
     def write(self, text: str) -> int:
+        self.size += len(text)
         return len(text)
 
     def flush(self) -> None:
@@ -66,21 +76,23 @@ class _Player:
 
     def __init__(self, options: Mapping[str, Any], snapshot: Mapping[str, Any]) -> None:
         self._options = options
+        self.replied = 0
         self.open(snapshot)
 
     def open(self, snapshot: Mapping[str, Any]) -> None:
         self.clock = ManualClock(snapshot["now"])
         self.store = Store(clock=self.clock, **self._options)
-        self.store.restore(dict(snapshot), check=False)
+        self.store.restore(dict(snapshot))
 
     @classmethod
     def at(cls, options: Mapping[str, Any], store: Store) -> _Player:
         made = cls.__new__(cls)
-        made._options, made.clock = options, ManualClock(store.now)
+        made._options, made.clock, made.replied = options, ManualClock(store.now), 0
         made.store = store.fork(made.clock)
         return made
 
-    def play(self, line: Mapping[str, Any]) -> None:
+    def play(self, line: Mapping[str, Any]) -> int:
+        """Repeat a line; return the bytes that the store grew by and its own recording does not show."""
         kind, now = line["kind"], line["now"]
         if kind == "open":
             self.open(line["res"]["snapshot"])
@@ -88,13 +100,24 @@ class _Player:
             keys = set(line["req"]["keys"])
             self.store.acknowledge([message.number for message in self.store.messages() if message.key in keys])
         elif kind.startswith("step."):
-            self.store.tick(now, limit=1)
+            return sum(growth_of(self.store, step) for step in self.store.tick(now, limit=1))
         else:
             head = {**line["req"]["head"], "resonate:debug_time": now}
             envelope = Envelope(json.dumps({**line["req"], "head": head}).encode(), RequestLimits())
             if line.get("scope"):
                 envelope.restrict(line["scope"])
-            self.store.run([envelope])
+            ((_, reply),) = self.store.run([envelope])
+            self.replied += len(reply)
+        return 0
+
+
+def growth_of(store: Store, step: Fired) -> int:
+    """Return the bytes that a step added to a store beyond what a recording says of it: an occurrence has the payload of its schedule."""
+    made = step.detail.get("promise_id") if step.kind == "schedule" else None
+    if not isinstance(made, str):
+        return 0
+    promise = store.promises.get(made)
+    return _ROW + len(promise.param.data or "") + sum(len(text) for pair in (promise.param.headers or {}).items() for text in pair)
 
 
 class Journey:
@@ -104,9 +127,14 @@ class Journey:
         lines: The lines of `Store.record`.
         name: A name for people.
         prefix: The beginning of ids that its owner sees.
+        most: The most bytes of memory that it may need; None: any number.
+
+    Attributes:
+        bytes: The memory that it needs, as far as it is known: its lines, events and kept states.
 
     Raises:
         Invalid: A line is not part of a recording, or there are too many; the message has its number.
+        TooLarge: It needs more memory.
 
     Example:
         >>> import io
@@ -125,45 +153,78 @@ class Journey:
         ('pending', 'rejected_timedout')
     """
 
-    def __init__(self, lines: Iterable[str | bytes], name: str = "recording", prefix: str = "") -> None:
+    def __init__(self, lines: Iterable[str | bytes], name: str = "recording", prefix: str = "", *, most: int | None = None) -> None:
         self.name, self.prefix = name, prefix
-        self.lines = [_read(number, line) for number, line in enumerate(_nonempty(lines), start=1)]
-        if not self.lines or self.lines[0]["kind"] != "open":
-            raise Invalid('trace line 1: kind must be "open"')
-        if len(self.lines) > MOST_LINES:
-            raise Invalid(f"a recording must have at most {MOST_LINES} lines, got {len(self.lines)}")
-        try:
-            self._options = _options(self.lines[0]["req"]["options"])
-            self.events, self._kept = self._play()
-        except (KeyError, TypeError, ValueError) as error:
-            raise Invalid(f"the recording cannot be played: {error}") from error
+        self.bytes, self._most = 0, most
+        self._lines: list[bytes] = []
+        for line in lines:
+            if line.strip():
+                if len(self._lines) == MOST_LINES:
+                    raise Invalid(f"a recording must have at most {MOST_LINES} lines, got more")
+                self._lines.append(_packed(line))
+        if not self._lines:
+            raise Invalid('trace line 1: kind must be "open", got no line')
+        self._grow(sum(getsizeof(line) + 8 for line in self._lines))
+        self._options: Mapping[str, Any] = {}
+        self.events: list[Event] = []
+        self._kept: dict[int, Store] = {}
+        self._play()
 
-    def _play(self) -> tuple[list[Event], dict[int, Store]]:
-        """Run the whole recording once: which lines belong together, and a state now and then."""
-        player = _Player(self._options, self.lines[0]["res"]["snapshot"])
-        events = [_event(0, self.lines[0], (0, 1))]
-        kept: dict[int, Store] = {0: player.store.fork(ManualClock(player.clock.now))}
-        between = max(_BETWEEN, len(self.lines) // _MOST_KEPT)
-        counter = player.store.record(_Nowhere())  # type: ignore[arg-type]
-        place = 1
-        while place < len(self.lines):
-            line = self.lines[place]
-            before = counter.lines
+    def _grow(self, size: int) -> None:
+        self.bytes += size
+        if self._most is not None and self.bytes > self._most:
+            raise TooLarge(f"a recording must need at most {self._most} bytes of memory, got more: record a shorter time")
+
+    def _play(self) -> None:
+        """Check and run the whole recording once: which lines belong together, and a state now and then."""
+        reader = LineReader(first=True)
+        between = max(_BETWEEN, len(self._lines) // _MOST_KEPT)
+        most_replies = _REPLIES + sum(map(len, self._lines))
+        ids: dict[str, str] = {}
+        player, recording, counter = None, None, _Counter()
+        before = grown = 0
+        follow = 0  # lines of the event before
+        for place, text in enumerate(self._lines):
+            line = reader.read(text)
+            if follow:
+                follow -= 1
+                continue
             try:
-                player.play(line)
+                if player is None:
+                    self._options = _options(line["req"]["options"])
+                    player, grown = _Player(self._options, line["res"]["snapshot"]), 0
+                else:
+                    before = recording.lines if recording is not None else 0
+                    grown = player.play(line)
             except Exception as error:
                 raise Invalid(f"trace line {place + 1} cannot be played: {error}") from error
             if line["kind"] == "open":
-                counter = player.store.record(_Nowhere())  # type: ignore[arg-type]
-                made = 1
+                recording, made = player.store.record(counter), 1  # type: ignore[arg-type]
+                grown = _ROW * sum(len(line["res"]["snapshot"][name]) for name in ("promises", "schedules", "messages"))
             else:
-                made = max(counter.lines - before, 1)
-            events.append(_event(len(events), line, (place, min(place + made, len(self.lines)))))
-            place += made
-            if (len(events) - 1) % between == 0:
-                kept[len(events) - 1] = player.store.fork(ManualClock(player.clock.now))
-        counter.close()
-        return events, kept
+                assert recording is not None
+                made = max(recording.lines - before, 1)
+            if player.replied > most_replies:
+                raise TooLarge(
+                    f"trace line {place + 1}: the replies of a recording must have at most {most_replies} bytes, got more"
+                )
+            follow = min(made, len(self._lines) - place) - 1
+            event = _event(len(self.events), line, (place, place + 1 + follow), ids)
+            self.events.append(event)
+            if event.n % between == 0:
+                self._kept[event.n] = player.store.fork(ManualClock(player.clock.now))
+            self._grow(grown + made * _ROW + counter.size + _size(event))
+            counter.size = 0
+        if recording is not None:
+            recording.close()
+
+    def line(self, event: Event) -> dict[str, Any]:
+        """Return the first line of an event."""
+        return LineReader().read(self._lines[event.lines[0]])
+
+    def size(self, event: Event) -> int:
+        """Return the bytes of the first line of an event."""
+        return len(self._lines[event.lines[0]])
 
     def state(self, n: int) -> Store[ManualClock]:
         """Return a store in memory with the state after an event, on a manual clock of its own.
@@ -176,7 +237,7 @@ class Journey:
         start = max(place for place in self._kept if place <= n)
         player = _Player.at(self._options, self._kept[start])
         for event in self.events[start + 1 : n + 1]:
-            player.play(self.lines[event.lines[0]])
+            player.play(self.line(event))
         return player.store
 
     @property
@@ -185,49 +246,13 @@ class Journey:
         return self._options
 
 
-class Journeys:
-    """The recordings that are open in a dashboard; the least recently used is closed first."""
-
-    def __init__(self) -> None:
-        self._open: OrderedDict[str, Journey] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def add(self, journey: Journey, id: str | None = None) -> str:
-        """Open a recording; return its id."""
-        id = id or secrets.token_urlsafe(9)
-        with self._lock:
-            self._open[id] = journey
-            while len(self._open) > _MOST_JOURNEYS:
-                self._open.popitem(last=False)
-        return id
-
-    def get(self, id: str, prefix: str) -> Journey | None:
-        """Return an open recording that a principal with this prefix may see."""
-        with self._lock:
-            journey = self._open.get(id)
-            if journey is None or prefix not in ("", journey.prefix):
-                return None
-            self._open.move_to_end(id)
-            return journey
-
-    def all(self, prefix: str) -> list[tuple[str, Journey]]:
-        """Return the open recordings that a principal with this prefix may see."""
-        with self._lock:
-            return [(id, journey) for id, journey in self._open.items() if prefix in ("", journey.prefix)]
+def _packed(line: str | bytes) -> bytes:
+    return line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
 
 
-def _nonempty(lines: Iterable[str | bytes]) -> Iterable[str | bytes]:
-    return (line for line in lines if line.strip())
-
-
-def _read(number: int, line: str | bytes) -> dict[str, Any]:
-    try:
-        made = json.loads(line)
-        if isinstance(made["kind"], str) and isinstance(made["now"], int) and isinstance(made["req"], dict) and "res" in made:
-            return dict(made)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
-    raise Invalid(f"trace line {number} must be a line of a recording, got {line[:80]!r}")
+def _size(event: Event) -> int:
+    """Return the memory of an event; its ids are counted once in a recording, with its lines."""
+    return getsizeof(event) + getsizeof(event.text) + getsizeof(event.ids) + getsizeof(event.lines) + 8 * len(event.ids) + 120
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,8 +260,8 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given}
 
 
-def _event(n: int, line: Mapping[str, Any], lines: tuple[int, int]) -> Event:
-    kind, req, res = line["kind"], line["req"], line["res"]
+def _event(n: int, line: Mapping[str, Any], lines: tuple[int, int], known: dict[str, str]) -> Event:
+    kind, req, res = sys.intern(line["kind"]), line["req"], line["res"]
     if kind == "open":
         return Event(n, line["now"], kind, (), None, "the recording begins" if n == 0 else "the whole state is replaced", lines)
     if kind == "messages.take":
@@ -244,14 +269,14 @@ def _event(n: int, line: Mapping[str, Any], lines: tuple[int, int]) -> Event:
             n, line["now"], kind, tuple(req["keys"][:_MOST_IDS]), None, f"{len(req['keys'])} messages leave the store", lines
         )
     if kind.startswith("step."):
-        detail = res if isinstance(res, dict) else {}
-        text = step_text(kind.removeprefix("step."), req["id"], detail)
-        return Event(n, line["now"], kind, (req["id"],), None, text, lines)
-    ids = tuple(dict.fromkeys(_ids(req.get("data", {}), res.get("data"))))[:_MOST_IDS]
-    status = res.get("head", {}).get("status")
-    who = req.get("data", {}).get("worker") or req.get("data", {}).get("pid")
+        text = step_text(kind.removeprefix("step."), req["id"], res)
+        id = known.setdefault(req["id"], req["id"])
+        return Event(n, line["now"], kind, (id,), None, text, lines)
+    ids = tuple(known.setdefault(id, id) for id in dict.fromkeys(_ids(req["data"], res["data"])))[:_MOST_IDS]
+    status = res["head"]["status"]
+    who = req["data"].get("worker") or req["data"].get("pid")
     text = f"{kind} {', '.join(ids[:3])}".strip() + (" …" if len(ids) > 3 else "") + (f" by {who}" if isinstance(who, str) else "")
-    if status not in (200, 300, None):
+    if status not in (200, 300):
         text += f": refused with {status}"
     return Event(n, line["now"], kind, ids, status, text, lines)
 

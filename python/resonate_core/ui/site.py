@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from .._core import Store, Watch
 from .audit import Audit
 from .cursors import Cursors
-from .journeys import Journeys
 from .minutes import Minutes
 from .options import UiOptions
+from .recordings import Journeys
 from .redaction import Rules
 
 __all__ = ["Site"]
@@ -48,6 +48,6 @@ class Site:
     def __post_init__(self) -> None:
         self.rules = Rules(self.options)
         self.audit = Audit(self.options.audit_kept)
-        self.journeys = Journeys()
+        self.journeys = Journeys(self.options)
         self.minutes = Minutes(self.store)
         self.cursors = Cursors(self.options.secret)

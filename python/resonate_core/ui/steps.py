@@ -42,7 +42,9 @@ def step_text(kind: str, id: str, detail: Mapping[str, Any]) -> str:
         >>> step_text("dispatch", "order:1", {"address": "poll://any@shop"})
         'order:1: a message to poll://any@shop is queued'
     """
-    return _TEXTS.get(kind, kind.replace("_", " ") + " of {id}").format_map(_Known({**detail, "id": id}))
+    if kind not in _TEXTS:  # only the texts above are formats: a name that others chose is none
+        return f"{kind.replace('_', ' ')} of {id}"
+    return _TEXTS[kind].format_map(_Known({**detail, "id": id}))
 
 
 def changes_shown(

@@ -6,17 +6,17 @@ import json
 import re
 from collections.abc import Mapping
 from pprint import pformat
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._payloads import decoded
-from .access import StoreAccess
+from .access import Refused, StoreAccess
 from .journeys import Journey
 from .payloads import encoded
 from .redaction import REDACTED
 
 __all__ = ["pytest_story"]
 
-_HEAD = '''"""{name}: a recorded story, as a test."""
+_HEAD = """
 
 from __future__ import annotations
 
@@ -24,24 +24,43 @@ from typing import Any
 
 import resonate_core as rc
 
-OPTIONS: dict[str, Any] = {options}
-START: dict[str, Any] = {start}
+OPTIONS: dict[str, Any] = """
+_ASK = '''
 
 
 def ask(store: rc.Store, now: int, kind: str, data: dict[str, Any], version: str = "2026-04-01") -> Any:
     """Run a request at an instant; return its status."""
-    reply = store.apply({{"kind": kind, "head": {{"corrId": "story", "version": version}}, "data": data}}, now=now)
+    reply = store.apply({"kind": kind, "head": {"corrId": "story", "version": version}, "data": data}, now=now)
     return reply["head"]["status"]
 
 
-def {function}() -> None:
+def '''
+_BODY = """() -> None:
     store = rc.Store(clock=rc.ManualClock(START["now"]), **OPTIONS)
     store.restore(START)
-'''
+"""
 _VALUES = ("payload", "result", "param", "value", "promiseParam")
 #: The most ids whose state is compared at the end.
 _MOST_STATES = 200
+#: The most bytes of the lines that become a test: nobody reads a longer one.
+_MOST_BYTES = 4_194_304
 _WIDTH = 120
+
+
+class _Literal:
+    """A value that is written as a literal of Python, after everything that it hides is known.
+
+    Args:
+        value: Of JSON.
+        indent: The columns before it.
+    """
+
+    def __init__(self, value: Any, indent: int = 0) -> None:
+        self.value, self.indent = value, indent
+
+
+#: Code of this module, or a value: nothing that a recording contains is code.
+Part: TypeAlias = "str | _Literal"
 
 
 def pytest_story(access: StoreAccess, journey: Journey, n: int) -> str:
@@ -52,13 +71,27 @@ def pytest_story(access: StoreAccess, journey: Journey, n: int) -> str:
         journey: The recording.
         n: The last event.
     """
-    start = _redacted(access, journey.lines[0]["res"]["snapshot"])
-    function = "test_" + (re.sub(r"\W+", "_", journey.name.lower()).strip("_") or "story")
-    name = journey.name.replace('"', "'").replace("\\", "/")
-    parts = [_HEAD.format(name=name, options=_code(journey.options, 0), start=_code(start, 0), function=function)]
+    size = sum(journey.size(event) for event in journey.events[: n + 1])
+    if size > _MOST_BYTES:
+        raise Refused(
+            413, f"a story as a test must have at most {_MOST_BYTES} bytes of a recording, got {size}: take an earlier event"
+        )
+    start = _redacted(access, journey.line(journey.events[0])["res"]["snapshot"])
+    function = "test_" + (re.sub("[^a-z0-9]+", "_", journey.name.lower()).strip("_") or "story")
+    title = _Literal(f"{journey.name}: a recorded story, as a test.")
+    parts: list[Part] = [
+        title,
+        _HEAD,
+        _Literal(dict(journey.options)),
+        "\nSTART: dict[str, Any] = ",
+        _Literal(start),
+        _ASK,
+        function,
+        _BODY,
+    ]
     ticked: tuple[int, int] | None = None
     for event in journey.events[1 : n + 1]:
-        line = journey.lines[event.lines[0]]
+        line = journey.line(event)
         if event.kind.startswith("step."):
             at, count = ticked or (event.at, 0)
             if at != event.at:
@@ -69,31 +102,36 @@ def pytest_story(access: StoreAccess, journey: Journey, n: int) -> str:
         if ticked:
             parts.append(_tick(*ticked))
             ticked = None
-        parts.append(_line(access, event.kind, event.at, event.status, line))
+        parts += _line(access, event.kind, event.at, event.status, line)
     if ticked:
         parts.append(_tick(*ticked))
     parts += _ends(access, journey, n)
-    text: str = access.redaction.document("".join(parts))
-    return text
+    return _written(access, parts)
+
+
+def _written(access: StoreAccess, parts: list[Part]) -> str:
+    """Return the code, with each value as a literal: redacted before it is written, since a replacement in code would change it."""
+    shown = iter(access.redaction.document([part.value for part in parts if isinstance(part, _Literal)]))
+    return "".join(part if isinstance(part, str) else _code(next(shown), part.indent) for part in parts)
 
 
 def _tick(at: int, count: int) -> str:
     return f"    assert len(store.tick({at}, limit={count})) == {count}\n"
 
 
-def _line(access: StoreAccess, kind: str, at: int, status: int | None, line: Mapping[str, Any]) -> str:
+def _line(access: StoreAccess, kind: str, at: int, status: int | None, line: Mapping[str, Any]) -> list[Part]:
     if kind == "open":
-        return f"    store.restore({_code(_redacted(access, line['res']['snapshot']), 4)})\n"
+        return ["    store.restore(", _Literal(_redacted(access, line["res"]["snapshot"]), 4), ")\n"]
     if kind == "messages.take":
-        keys = set(line["req"]["keys"])
-        return f"    store.acknowledge([one.number for one in store.messages() if one.key in {_code(sorted(keys), 4)}])\n"
-    data = _code(_redacted(access, line["req"]["data"]), 8)
+        keys = _Literal(sorted(set(line["req"]["keys"])), 4)
+        return ["    store.acknowledge([one.number for one in store.messages() if one.key in ", keys, "])\n"]
     version = line["req"]["head"]["version"]
-    more = "" if version == "2026-04-01" else f", {version!r}"
-    return f"    assert ask(store, {at}, {kind!r}, {data}{more}) == {status}\n"
+    more: list[Part] = [] if version == "2026-04-01" else [", ", _Literal(version)]
+    asked: list[Part] = [_Literal(at), ", ", _Literal(kind), ", ", _Literal(_redacted(access, line["req"]["data"]), 8), *more]
+    return ["    assert ask(store, ", *asked, ") == ", _Literal(status), "\n"]
 
 
-def _ends(access: StoreAccess, journey: Journey, n: int) -> list[str]:
+def _ends(access: StoreAccess, journey: Journey, n: int) -> list[Part]:
     """Compare the states at the end."""
     states = {}
     for row in journey.state(n).snapshot()["promises"][:_MOST_STATES]:
@@ -101,11 +139,14 @@ def _ends(access: StoreAccess, journey: Journey, n: int) -> list[str]:
     return [
         '    rows = {row["id"]: row for row in store.snapshot()["promises"]}\n',
         '    states = {id: row.get("job", row)["state"] for id, row in rows.items()}\n',
-        f"    assert states.items() >= {_code(states, 4)}.items()\n",
+        "    assert states.items() >= ",
+        _Literal(states, 4),
+        ".items()\n",
     ]
 
 
 def _code(value: Any, indent: int) -> str:
+    """Return a value of JSON as a literal; `repr` escapes what could end a text or a line."""
     text = pformat(value, width=_WIDTH - indent, sort_dicts=False, compact=True)
     return text.replace("\n", "\n" + " " * indent)
 

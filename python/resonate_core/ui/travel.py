@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 from .._core import ManualClock, Store
 from .access import Refused, StoreAccess
 from .actions import requests_of
-from .journeys import Event, Journey
+from .journeys import MOST_LINES, Event, Journey, TooLarge, growth_of
 from .overview import due_view
 from .parameters import Parameters, listed
+from .rooms import room_of
 from .site import Site
 from .steps import changes_shown
 
@@ -41,11 +43,17 @@ def journey_of(access: StoreAccess, id: str, site: Site) -> Journey:
 
 def opened(access: StoreAccess, body: bytes, name: str, site: Site) -> dict[str, Any]:
     """Open a recording."""
+    return _added(access, body, name, site)
+
+
+def _added(access: StoreAccess, lines: bytes, name: str, site: Site) -> dict[str, Any]:
+    if lines.count(b"\n") > 2 * MOST_LINES:
+        raise Refused(400, f"a recording must have at most {MOST_LINES} lines, got {lines.count(10)} with the empty ones")
     try:
-        journey = Journey(body.decode().splitlines(), name, access.principal.prefix)
-    except UnicodeDecodeError as error:
-        raise Refused(400, f"a recording must be UTF-8: {error.reason} at byte {error.start}") from error
-    return _described(site.journeys.add(journey), journey)
+        journey = Journey(io.BytesIO(lines), name, access.principal.prefix, most=site.journeys.bytes)
+    except TooLarge as error:
+        raise Refused(413, f"{error} (ui.recording_bytes)") from error
+    return _described(site.journeys.add(journey, room_of(access.principal)), journey)
 
 
 def travels(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
@@ -142,7 +150,7 @@ def fork(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, 
         raise Refused(400, f"do must be a list of at most {_MOST_ACTIONS} actions, got {actions!r:.80}")
     if isinstance(advance, bool) or not isinstance(advance, int) or not 0 <= advance <= _LONGEST:
         raise Refused(400, f"advanceMs must be from 0 to {_LONGEST}, got {advance!r}")
-    lines = _Lines()
+    lines = _Lines(site.journeys.bytes)
     here = StoreAccess(base, access.principal, access.redaction)
     with base.record(lines):  # type: ignore[arg-type]
         for action in actions:
@@ -150,9 +158,9 @@ def fork(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, 
                 raise Refused(400, f"each of do must be an object with kind and data, got {action!r:.80}")
             for kind, data in requests_of(here, str(action.get("kind")), action.get("data", {})):
                 here.ask(kind, data)
-        _advance(base, min(base.now + advance, 2**63 - 2))
-    journey = Journey(lines.text().splitlines(), str(body.get("name") or "fork")[:80], access.principal.prefix)
-    return _described(site.journeys.add(journey), journey)
+                lines.check()
+        _advance(base, min(base.now + advance, 2**63 - 2), lines)
+    return _added(access, lines.text().encode(), str(body.get("name") or "fork")[:80], site)
 
 
 def _base(access: StoreAccess, body: Mapping[str, Any], site: Site) -> Store[ManualClock]:
@@ -172,30 +180,45 @@ def _base(access: StoreAccess, body: Mapping[str, Any], site: Site) -> Store[Man
     return store.fork(ManualClock(store.now))
 
 
-def _advance(store: Store[ManualClock], until: int) -> None:
+def _advance(base: Store[ManualClock], until: int, lines: _Lines) -> None:
     """Run what is due until an instant, each step at its own, and stop early after many."""
     steps = 0
     while steps < _MOST_STEPS:
-        due = store.next_due()
+        due = base.next_due()
         if due is None or due > until:
-            if until > store.now:
-                store.clock.advance_to(until)
+            if until > base.now:
+                base.clock.advance_to(until)
             return
-        steps += len(store.tick(max(due, store.now), limit=1))
+        fired = base.tick(max(due, base.now), limit=1)
+        lines.size += sum(growth_of(base, step) for step in fired)
+        lines.check()
+        steps += len(fired)
 
 
 class _Lines:
-    """A target for recordings in memory."""
+    """A target for recordings in memory.
 
-    def __init__(self) -> None:
+    Args:
+        most: The most bytes of the lines, and of what the store grows by beside them.
+    """
+
+    def __init__(self, most: int) -> None:
         self._parts: list[str] = []
+        self._most = most
+        self.size = 0
 
     def write(self, text: str) -> int:
         self._parts.append(text)
+        self.size += len(text)
         return len(text)
 
     def flush(self) -> None:
         """Everything is here."""
+
+    def check(self) -> None:
+        """Refuse a fork that is too large."""
+        if self.size > self._most:
+            raise Refused(413, f"a fork must need at most {self._most} bytes of memory, got more (ui.recording_bytes)")
 
     def text(self) -> str:
         return "".join(self._parts)
