@@ -43,6 +43,7 @@ def test_what_follows(store: Any) -> None:
     assert [(step["at"], step["text"], step["only"]) for step in shown["later"]] == [(5000, "job j becomes pending", "without")]
     cancelled = ui.do("job.cancel", {"id": "j"}, preview=True).json()
     assert cancelled["data"]["job"]["state"] == "cancelled"
+    assert cancelled["scope"]["text"] == "1 row: what the action names, and what is linked with that"
 
 
 def test_a_settlement_wakes_who_awaits(filled: Any) -> None:

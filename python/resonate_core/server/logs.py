@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from .._core import Envelope
     from .settings import LogSettings
 
-__all__ = ["TagWarnings", "configure"]
+__all__ = ["LINE", "Lines", "TagWarnings", "configure"]
 
 _log = logging.getLogger("resonate_core.server")
 
+#: The format of a record, for `Lines`.
+LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 #: Characters that end a line, move a terminal's cursor or change the direction of writing, and halves of surrogate pairs.
 _SPECIAL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SPECIAL_OF_MANY_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -38,10 +40,11 @@ class _Instants(logging.Formatter):
         return datetime.fromtimestamp(record.created, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.") + f"{int(record.msecs):03}Z"
 
 
-class _Lines(_Instants):
+class Lines(_Instants):
     """One line per record: a text from a client can neither begin a line nor look like a record."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
+        """Write the first line of a record."""
         return _SPECIAL.sub(_escaped, super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:
@@ -74,7 +77,7 @@ def configure(settings: LogSettings) -> None:
             )
         )
     else:
-        handler.setFormatter(_Lines("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+        handler.setFormatter(Lines(LINE))
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)

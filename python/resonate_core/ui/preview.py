@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .._core import ManualClock, Store
+from .._instants import counted
 from .access import StoreAccess
 from .actions import answered, results_of
 from .steps import changes_shown, messages_of, step_text
@@ -52,7 +53,7 @@ def preview(
     changes = changes_shown(access, before, after, partial=True)
     follow = changes_shown(access, after, changed.snapshot(), partial=True)
     rows = len(base["promises"]) + len(base["schedules"])
-    text = f"{rows} rows: those that the action names, and what is linked with them"
+    text = f"{counted(rows, 'row')}: what the action names, and what is linked with that"
     if not complete:
         text += "; there may be more, which were left out"
     if cut:

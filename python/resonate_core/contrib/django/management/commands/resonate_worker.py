@@ -17,6 +17,7 @@ from django.utils.autoreload import run_with_reloader
 from resonate_core.contrib.django.backends import backend_of
 from resonate_core.contrib.django.handlers import make_worker
 from resonate_core.errors import ResonateError
+from resonate_core.server.logs import LINE, Lines
 from resonate_core.worker import Worker
 from resonate_core.worker.executor import CANCEL_TIMEOUT
 
@@ -128,6 +129,6 @@ def _log_to(stream: Any, verbosity: int) -> None:
     if verbosity == 0 or logger.hasHandlers():
         return
     handler = logging.StreamHandler(getattr(stream, "_out", sys.stderr))
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(Lines(LINE))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if verbosity >= 2 else logging.INFO)
