@@ -418,8 +418,8 @@ Args:
     limit: The most jobs, 1..1000; default: 50.
     scan: The most rows that are examined, 1..100000; default: 10000.
     cursor: The `cursor` of the previous page.
-    prefix: If it is not empty, only rows whose ids begin with it are examined and counted: by id, in slices of `scan` rows, each the
-        newest first.
+    prefix: If it is not empty, only rows whose ids begin with it are read and counted: in slices of 10,000 by id, each the newest
+        first.
 
 Returns:
     A page. Its `cursor` is None if no row is left; otherwise the search continues there, also if the page is empty.
@@ -459,8 +459,8 @@ Args:
     limit: The most promises, 1..1000; default: 50.
     scan: The most rows that are examined, 1..100000; default: 10000.
     cursor: The `cursor` of the previous page.
-    prefix: If it is not empty, only rows whose ids begin with it are examined and counted: by id, in slices of `scan` rows, each the
-        newest first.
+    prefix: If it is not empty, only rows whose ids begin with it are read and counted: in slices of 10,000 by id, each the newest
+        first.
 
 Returns:
     A page. Its `cursor` is None if no row is left; otherwise the search continues there, also if the page is empty.

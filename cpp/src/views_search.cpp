@@ -160,15 +160,15 @@ class Search {
     return found;
   }
 
-  // Of rows in any order, each once; all of them were read.
-  Found among(std::vector<RowRef> rows) {
+  // Of rows in any order, each once; all of them were read. `most`: how many are examined.
+  Found among(std::vector<RowRef> rows, std::size_t most = SIZE_MAX) {
     std::sort(rows.begin(), rows.end(), [](const RowRef& a, const RowRef& b) { return age_of(*b) < age_of(*a); });
     Found found;
     RowRef last;
     for (const RowRef& row : rows) {
       const auto& from = start_.after;
       if (from && age_of(*row) >= std::pair<Instant, const std::string&>(from->created_at, from->id)) continue;
-      if (found.rows.size() == query_.limit) {
+      if (found.rows.size() == query_.limit || found.scanned == most) {
         found.cursor = cursor_after(*last);
         break;
       }
@@ -190,17 +190,17 @@ class Search {
     if (!groups.empty() && start_.slice.empty()) {
       std::vector<RowRef> rows;
       const bool complete = std::ranges::all_of(groups, [&](const RowRange& group) {
-        if (rows.size() == query_.scan) return false;
-        OfPrefix<RowRef> part = rows_of_prefix(storage, group, *start, query_.scan - rows.size());
+        if (rows.size() == kMostOfPrefix) return false;
+        OfPrefix<RowRef> part = rows_of_prefix(storage, group, *start, kMostOfPrefix - rows.size());
         std::move(part.found.begin(), part.found.end(), std::back_inserter(rows));
         return part.complete;
       });
-      if (complete) return among(std::move(rows));
+      if (complete) return among(std::move(rows), query_.scan);
     }
-    OfPrefix<RowRef> slice = rows_of_prefix(storage, {}, *start, query_.scan, start_.slice);
+    OfPrefix<RowRef> slice = rows_of_prefix(storage, {}, *start, kMostOfPrefix, start_.slice);
     const bool only_slice = slice.complete && start_.slice.empty();
     const std::string last = slice.complete ? std::string() : slice.found.back()->id();
-    Found found = among(std::move(slice.found));
+    Found found = among(std::move(slice.found), query_.scan);
     if (!found.cursor && !slice.complete) found.cursor = Start{.slice = last}.text(true);
     if (!only_slice) found.reached_at.reset();  // older rows may be in a slice before
     return found;

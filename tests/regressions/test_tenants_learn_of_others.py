@@ -13,7 +13,7 @@ import pytest
 import resonate_core as rc
 from resonate_core.server.auth import Identity
 from resonate_core.server.dashboard import _principal
-from resonate_core.ui import events
+from resonate_core.ui import events, sizes
 from resonate_core.ui.app import UiApp
 from resonate_core.ui.cursors import Cursors
 from resonate_core.ui.options import UiOptions
@@ -87,6 +87,10 @@ QUERIES: list[tuple[str, dict[str, Any]]] = [
     ("job", {"id": "b.secret-job-two"}),
     ("why", {"id": "b.secret-job-two"}),
     ("why", {"id": "b.flow"}),
+    ("why", {"id": "b.queue"}),
+    ("why", {"id": "b.s-one"}),
+    ("why", {"id": "b.held"}),
+    ("workflow", {"id": "b.secret-workflow-one"}),
     ("find", {"q": "b.s"}),
     ("find", {"q": "s"}),
 ]  # fmt: skip
@@ -106,7 +110,9 @@ def replies(ui: Client, view: str, query: dict[str, Any]) -> list[tuple[int, str
     raise AssertionError(f"{view} {query} does not end")
 
 
-def test_no_answer_depends_on_the_rows_of_others(make_store: MakeStore) -> None:
+@pytest.mark.parametrize("small", [20_000, 50])
+def test_no_answer_depends_on_the_rows_of_others(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch, small: int) -> None:
+    monkeypatch.setattr(sizes, "SMALL", small)  # of these, only the store with others is large
     alone, crowded = make_store(clock=rc.ManualClock(1000)), make_store(clock=rc.ManualClock(1000))
     fill(alone, "b.")
     crowd(crowded)

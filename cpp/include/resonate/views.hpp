@@ -19,7 +19,7 @@ namespace resonate {
 // What jobs and promises are searched by; a member that is not set excludes nothing.
 struct FindQuery {
   std::optional<std::string> id;  // a pattern in which `*` stands for any characters
-  // If it is not empty, only rows whose ids begin with it are examined and counted: by id, in slices of `scan` rows, each the
+  // If it is not empty, only rows whose ids begin with it are read and counted: in slices of 10,000 by id (kMostOfPrefix), each the
   // newest first.
   std::string prefix = {};
   StringMap tags;

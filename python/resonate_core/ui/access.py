@@ -114,7 +114,7 @@ class StoreAccess(Requests):
 
         In a large store, these are only those whose ids extend that of the promise or of its root: tags have no index.
         """
-        if not is_large(self.store):
+        if not is_large(self.store, self.principal.prefix):
             return list(family_of(self, promise, most=most))
         roots = dict.fromkeys((promise["id"], promise["tags"].get("resonate:origin", promise["id"])))
         found = {one["id"]: one for root in roots for end in ".:" for one in self.beginning_with(f"{root}{end}", most)}

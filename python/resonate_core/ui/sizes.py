@@ -14,8 +14,19 @@ SMALL = 20_000
 _LARGE: WeakSet[Store] = WeakSet()
 
 
-def is_large(store: Store) -> bool:
-    """Return whether a store has so many promises that no request may read all of them. A large store stays one."""
+#: No promise was created as late as this.
+_NEVER_CREATED = 2**63 - 2
+
+
+def is_large(store: Store, prefix: str = "") -> bool:
+    """Return whether a store has so many promises that no request may read all of them. A large store stays one.
+
+    Args:
+        store: The store.
+        prefix: Of a principal that sees only a part: whether this part is large, whatever else there is.
+    """
+    if prefix:
+        return store.views.jobs(prefix=prefix, created_since=_NEVER_CREATED, limit=1).cursor is not None
     if store not in _LARGE and store.promises.count() > SMALL:
         _LARGE.add(store)
     return store in _LARGE

@@ -318,7 +318,7 @@ def _first_of(access: StoreAccess, queue: str, counts: Mapping[str, int]) -> Nex
         return None
     if number <= _MOST_WAITING:
         waiting = {job["id"]: job for job in jobs_in(access, queue, states, _MOST_WAITING)}
-        for step in access.store.views.due(_MOST_WAITING):
+        for step in access.store.views.due(_MOST_WAITING, prefix=access.principal.prefix):
             job = waiting.get(step["id"])
             if job is not None and step["kind"] == "dispatch":
                 what = f"the batch of job {step['id']} is ready" if job.get("gathering") else f"job {step['id']} becomes pending"

@@ -62,7 +62,7 @@ def _candidates(access: StoreAccess) -> Iterator[tuple[str, int | None]]:
     for problem in store.problems():
         if problem.name == "schedule_set_aside":
             yield problem.id, None
-    if prefix or not is_large(store):  # states of tasks have no index; with a prefix, only its rows are searched
+    if not is_large(store, prefix):  # states of tasks have no index
         for task in access.send("task.search", {"state": "halted", "limit": _MOST})["tasks"]:
             yield task["id"], None
     for message in own_messages(access)[0][:_MOST] if prefix else map(record_of, store.messages(_MOST)):
