@@ -249,7 +249,7 @@ std::optional<std::vector<RowRef>> named_rows(Storage& storage, const std::optio
 }
 
 // The indexes by id that hold all jobs that are shown in these states; none: there are no such indexes. A job past its deadline or
-// good_until is shown as failed or expired before its index says so.
+// good_until is shown as failed or expired before its step has changed the index.
 std::vector<RowRange> indexed_by_id(const std::vector<JobState>& states) {
   const std::set<JobState> distinct(states.begin(), states.end());
   std::vector<RowRange> ranges;

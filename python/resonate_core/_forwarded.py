@@ -74,7 +74,7 @@ def client_address(scope: Mapping[str, Any], trusted: Networks = ()) -> str | No
         ('10.0.0.1', '203.0.113.9')
     """
     client = scope.get("client")
-    address = None if client is None else ip_text(str(client[0]))
+    peer = address = None if client is None else ip_text(str(client[0]))
     if address is None or not _is_in(address, trusted):
         return address
     given = ",".join(value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for")
@@ -82,7 +82,7 @@ def client_address(scope: Mapping[str, Any], trusted: Networks = ()) -> str | No
         found = _ENTRY.fullmatch(entry.strip(" \t"))
         said = None if found is None else ip_text(found[1] or found[2] or found[3])
         if said is None:
-            return ip_text(str(client[0]))
+            return peer
         address = said
         if not _is_in(address, trusted):
             break

@@ -308,4 +308,10 @@ def test_the_recordings_of_others(store: rc.Store) -> None:
     for view in ("travel/state", "travel/steps", "jobs", "workflow", "audit"):
         known, unknown = (b.request("GET", f"api/{view}?{urlencode({'travel': one, 'id': 'a.flow'})}") for one in (id, "none"))
         assert (known.status_code, known.text.replace(id, "ID")) == (unknown.status_code, unknown.text.replace("none", "ID")), view
-    assert client(store, "a.", site).get("travel/state", travel=id).status_code == 200
+    a = client(store, "a.", site)
+    assert a.get("travel/state", travel=id).status_code == 200
+    first = a.see("travel/steps", travel=id, limit=2)
+    following = a.see("travel/steps", travel=id, limit=2, cursor=first["next"])
+    assert [step["n"] for step in first["items"] + following["items"]] == [0, 1, 2, 3]
+    assert a.see("travel/steps", travel=id, limit=2, start=2)["items"] == following["items"]  # the page asks for any place
+    assert a.get("travel/steps", travel=id, cursor="2").status_code == 400

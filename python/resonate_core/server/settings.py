@@ -94,7 +94,7 @@ class ServerSettings(_Table):
     )
     forwarded_allow: Annotated[list[Network], NoDecode] = Field(
         default=[],
-        description="addresses and networks of the proxies whose X-Forwarded-For tells the client's address in the audit; none: nobody's",
+        description="addresses and networks of the proxies whose X-Forwarded-For tells the client's address in the audit; none: no proxy",
     )
     hosts: Annotated[list[str], NoDecode] = Field(
         default=[],

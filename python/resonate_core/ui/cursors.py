@@ -15,7 +15,7 @@ _TAG = 16
 
 
 class Cursors:
-    """Seals and opens cursors. What is sealed can be neither read nor changed, and opens for the same owner only.
+    """Seals and opens cursors. A sealed place can be neither read nor changed, and opens for the same owner only.
 
     Args:
         secret: What the key is derived from. Processes that serve the same dashboard share it; by default each has its own.
@@ -37,7 +37,7 @@ class Cursors:
 
         Args:
             place: Any text.
-            owner: Who may use it, and where: compared by its representation.
+            owner: The principal that may use it, and the view: compared by its representation.
         """
         plain = place.encode("utf-8", "surrogatepass")
         plain += b"\0" * (-(len(plain) + 1) % 32) + bytes([-(len(plain) + 1) % 32])  # the length of an id is not told

@@ -22,7 +22,7 @@ def local_role(scope: Scope) -> Role:
     page on security), and neither a header nor HTTP/1.0 says that a proxy has forwarded the request.
     """
     server, client = scope.get("server"), scope.get("client")
-    if scope.get("http_version") == "1.0":  # nginx, unless it is told otherwise; no browser and no client of this package
+    if scope.get("http_version") == "1.0":  # the default of nginx, and of no browser and no client of this package
         return "none"
     if client is None or not is_loopback(str(client[0])) or is_forwarded(scope["headers"]):
         return "none"

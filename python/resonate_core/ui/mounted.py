@@ -173,7 +173,7 @@ def create_ui(
     if hosts:
         raise ValueError("hosts is for the URL of a server")
     if role is None:
-        _log.warning("create_ui was given no role, so nobody sees anything: %s", NO_ROLE)
+        _log.warning("create_ui was given no role, so every request has the role none: %s", NO_ROLE)
     if isinstance(store, Store):
         made = MountedUi(lambda: store, False, _who(role), options, prefix)
     else:

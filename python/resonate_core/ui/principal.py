@@ -47,7 +47,7 @@ class Principal:
 
     @property
     def owner(self) -> tuple[str | None, str | None, str, Role]:
-        """What makes two requests those of one principal: an equal name alone does not, and no name is nobody's."""
+        """What makes two requests those of one principal: an equal name alone does not."""
         return self.issuer, self.name, self.prefix, self.role
 
     def permits(self, envelope: Envelope) -> bool:

@@ -28,7 +28,7 @@ class Site:
         read_only: Whether the store was opened for reading.
         name: The place of the store, for people.
         is_recording: Whether the store is the last state of a recording.
-        no_role: Why nobody has a role here, and what to do; None if somebody may have one.
+        no_role: Why every request has the role `none` here, and what to do; None if requests may have another one.
     """
 
     store: Store

@@ -67,8 +67,9 @@ def _described(id: str, journey: Journey) -> dict[str, Any]:
 
 
 def steps_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
-    """The events of a recording, or those that name an id, in order."""
-    journey, id, start = journey_of(access, given.need("travel"), site), given.text("id"), given.offset()
+    """The events of a recording from `start` on, or those of them that name an id, in order."""
+    journey, id = journey_of(access, given.need("travel"), site), given.text("id")
+    start = given.number("start", 0, 2**31) if given.cursor is None else given.offset()
     chosen = [event for event in journey.events[start:] if _visible(access, event) and (id is None or id in event.ids)]
     page = chosen[: given.limit]
     return listed([_event(event) for event in page], page[-1].n + 1 if len(chosen) > len(page) else None)

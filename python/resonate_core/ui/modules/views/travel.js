@@ -87,7 +87,7 @@ function Counts({ of }) {
 
 function Steps({ of, n, to }) {
   const start = Math.max(0, Math.floor((n - SHOWN_STEPS / 2) / 50) * 50);
-  const view = useView("travel/steps", { travel: of.travel, limit: SHOWN_STEPS, cursor: start ? String(start) : undefined }, { live: false });
+  const view = useView("travel/steps", { travel: of.travel, limit: SHOWN_STEPS, start: start ? String(start) : undefined }, { live: false });
   const list = useRef();
   useEffect(() => list.current?.querySelector(".here")?.scrollIntoView({ block: "nearest" }), [n, view.data]);
   return html`<${Card} title="Steps"><${Read} from=${view} what="The list of steps">${(data) => html`<ol class="steps step-list" ref=${list} tabindex="0" aria-label="Steps">${data.items.map((step) => html`<li key=${step.n} class=${step.n === n ? "here" : ""}><${Button} look="quiet small" aria-current=${step.n === n ? "step" : undefined} aria-label=${`Go to step ${step.n}`} onClick=${() => to(step.n)}>${step.n}</${Button}>
