@@ -129,6 +129,16 @@ def test_no_answer_depends_on_the_rows_of_others(make_store: MakeStore, monkeypa
         assert "secret" not in "".join(texts).replace("b.secret", ""), (view, query)
 
 
+def test_a_tenant_without_anything_does_not_learn_that_there_are_others(make_store: MakeStore) -> None:
+    alone, crowded = make_store(clock=rc.ManualClock(1000)), make_store(clock=rc.ManualClock(1000))
+    crowd(crowded)
+    for store in (alone, crowded):
+        store.clock.advance(70_000)  # type: ignore[attr-defined]
+    first, second = client(alone, "b."), client(crowded, "b.")
+    for view, query in QUERIES:
+        assert replies(first, view, query) == replies(second, view, query), (view, query)
+
+
 @pytest.mark.parametrize(
     ("view", "name"), [("jobs", "id"), ("workflows", "id"), ("tasks", "id"), ("schedules", "id"), ("job", "id"), ("promise", "id"),
                        ("workflow", "id"), ("why", "id"), ("queue", "name"), ("queues", "name"), ("find", "q"), ("groups", "queue"),
@@ -172,6 +182,47 @@ def test_actions_on_ids_of_others_say_the_same(store: rc.Store) -> None:
                 seen.append((answer.status_code, json.dumps(made).replace(id, "ID")))
             assert len(set(seen)) == 1, (kind, preview, seen)
     assert store.digest() == digest
+
+
+#: Actions on ids of `b.`, each of which finds something to change.
+ACTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("job.enqueue", {"id": "b.n1", "type": "t"}),
+    ("job.enqueue", {"id": "b.n2", "type": "t", "queue": "b.queue"}),
+    ("job.enqueue", {"id": "b.n4", "type": "t", "uniqueKey": "b.key"}),
+    ("job.enqueue", {"id": "b.n5", "type": "t", "uniqueKey": "a.key"}),
+    ("job.enqueue", {"type": "t"}),
+    ("job.cancel", {"id": "b.secret-job-two"}),
+    ("job.cancel", {"type": "send", "queue": "default"}),
+    ("job.archive", {"state": "pending"}),
+    ("job.run", {"state": "archived"}),
+    ("job.rerun", {"id": "b.secret-job-three", "newId": "b.rr"}),
+    ("queue.set", {"queue": "b.queue", "concurrency": 1}),
+    ("queue.set", {"queue": "b.new", "concurrency": 3}),
+    ("queue.pause", {"queue": "b.queue"}),
+    ("queue.pause", {"queue": "default"}),
+    ("promise.settle", {"id": "b.elsewhere", "state": "resolved"}),
+    ("promise.create", {"id": "b.p", "timeoutAt": 10**9, "tags": {"resonate:parent": "a.flow", "resonate:origin": "a.flow"}}),
+    ("task.halt", {"id": "b.secret-workflow-one"}),
+    ("schedule.run", {"id": "b.s-one"}),
+    ("schedule.delete", {"id": "b.s-two"}),
+    ("bulk", {"kind": "job.cancel", "ids": ["b.n1", "a.secret-job-two", "x"]}),
+    ("job.delete", {"queue": "b.queue"}),
+]
+
+
+def test_no_action_is_answered_by_the_rows_of_others() -> None:
+    stores = [rc.Store(clock=rc.ManualClock(1000)) for _ in range(2)]
+    crowd(stores[1])
+    for store in stores:
+        fill(store, "b.")
+        store.clock.advance(5)
+    first, second = (client(store, "b.", role="operate") for store in stores)
+    for kind, data in ACTIONS:
+        for preview in (True, False):
+            answers = [ui.do(kind, data, preview=preview, horizonMs=100_000) for ui in (first, second)]
+            assert answers[0].text == answers[1].text, (kind, data, preview)
+    for view, query in QUERIES:
+        assert replies(first, view, query) == replies(second, view, query), (view, query)
 
 
 # --- cursors ------------------------------------------------------------------------------------------------------------------

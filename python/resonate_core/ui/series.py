@@ -21,20 +21,19 @@ COUNTED = ("enqueued", "started", "completed", "failed", "retried", "archived", 
 
 
 def series_of(access: StoreAccess, queue: str | None, hours: int) -> dict[str, Any] | None:
-    """Return the stored hourly series of all visible queues, or of one; None if the store keeps none."""
+    """Return the stored hourly series of all visible queues, or of one; None if there is no such queue."""
     now = access.store.now
     start = now // _HOUR * _HOUR - (hours - 1) * _HOUR
     try:
-        stored = access.store.views.hours(queue, since=max(start, 0))
+        every = access.store.views.hours(queue, since=max(start, 0))
     except ResonateError:
         return None
+    stored = [one for one in every if access.principal.sees(one["queue"])]
     if not stored:
         return None
     places = {start + index * _HOUR: index for index in range(hours)}
     sums = {name: [0] * hours for name in (*COUNTED, "latency", "runTime")}
     for one in stored:
-        if not access.principal.sees(one["queue"]):
-            continue
         for hour in one["hours"]:
             if hour["at"] in places:
                 for name, column in sums.items():
