@@ -20,6 +20,7 @@ void bind_job_records(py::module_& module);
 void bind_jobs(py::module_& module);
 void bind_queues(py::module_& module);
 void bind_views(py::module_& module);
+void bind_texts(py::module_& module);
 void bind_traces(py::module_& module);
 void bind_requests(py::module_& module);
 void bind_wire_fields(py::module_& module);

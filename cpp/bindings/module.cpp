@@ -24,6 +24,7 @@ PYBIND11_MODULE(_core, module) {
   bindings::bind_jobs(module);
   bindings::bind_queues(module);
   bindings::bind_views(module);
+  bindings::bind_texts(module);
   bindings::bind_traces(module);
   bindings::bind_requests(module);
   bindings::bind_wire_fields(module);

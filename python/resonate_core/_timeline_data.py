@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from resonate_core._core import Store
+from resonate_core._globs import Globs
 from resonate_core._lives import Life
 from resonate_core._timeline_folds import Fold, fold_data, folds_of
 from resonate_core.errors import Invalid
@@ -59,9 +59,9 @@ def worker_colour(name: str) -> int:
     return (mixed ^ mixed >> 16) % WORKER_COLOURS
 
 
-def id_pattern(ids: str | None) -> re.Pattern[str] | None:
-    """Return the regular expression of a pattern in which `*` stands for any run of characters; None for all ids."""
-    return None if ids is None else re.compile(".*".join(re.escape(part) for part in ids.split("*")), re.DOTALL)
+def id_pattern(ids: str | None) -> Globs:
+    """Return the matcher of a pattern in which `*` stands for any run of characters; None means all ids."""
+    return Globs(["*" if ids is None else ids])
 
 
 def lives_between(history: History, ids: str | None, start: int, end: int) -> list[Life]:
@@ -69,7 +69,7 @@ def lives_between(history: History, ids: str | None, start: int, end: int) -> li
     wanted = id_pattern(ids)
 
     def is_there(life: Life) -> bool:
-        if wanted is not None and wanted.fullmatch(life.id) is None:
+        if not wanted.match(life.id):
             return False
         return life.created_at <= end and (life.settled_at is None or life.settled_at >= start)
 

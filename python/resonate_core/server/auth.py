@@ -9,7 +9,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from resonate_core._core import Clock, SystemClock
+from resonate_core._globs import Globs
 from resonate_core.ui.principal import SHARED_QUEUE
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ _SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 # Without re.ASCII the letters of IGNORECASE take in "ſ" and the Kelvin sign.
 _BEARER = re.compile(r"[ \t]*bearer +([A-Za-z0-9._~+/-]+=*)[ \t]*", re.IGNORECASE | re.ASCII)
-_SPECIAL_TO_FNMATCH = re.compile(r"[?\[]")
 _PEM_LABEL = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
 
 # The reasons in the log. The library's own texts may quote the token.
@@ -124,14 +123,9 @@ class Identity:
             False
         """
         return self.unrestricted or all(
-            self.may_touch([queue]) or queue == SHARED_QUEUE or any(_matches(pattern, queue) for pattern in self.queues)
+            self.may_touch([queue]) or queue == SHARED_QUEUE or Globs(self.queues).match(queue)
             for queue in queues
         )
-
-
-def _matches(pattern: str, name: str) -> bool:
-    # Only "*" is special, as in searches; the brackets escape the other special characters of fnmatch.
-    return fnmatchcase(name, _SPECIAL_TO_FNMATCH.sub(r"[\g<0>]", pattern))
 
 
 def bearer(header: str | None) -> str | None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from .._core import Envelope, RequestLimits, Store
+from .._failed_attempts import FailedAttempt
 from .._lineage import Requests, family_of
+from .._payloads import decoded
+from .lineage import Origins, origins_of
 from .principal import Principal
 from .redaction import Redaction
 from .sizes import is_large
@@ -21,6 +25,8 @@ VERSION = "2026-04-01"
 _MOST_ROWS = 1000
 #: The most promises of a workflow.
 _MOST_FAMILY = 5000
+#: The most records that are followed from one to those that it descends from.
+_MOST_ANCESTORS = 1000
 _numbers = itertools.count(1)
 
 
@@ -62,7 +68,7 @@ class StoreAccess(Requests):
         self._run = run
         self._rows: dict[str, Mapping[str, Any] | None] = {}
         self._messages: dict[str, list[Mapping[str, Any]]] = {}
-        self._types: dict[str, str | None] = {}
+        self._origins: dict[str, Origins] = {}
         self._queues: dict[str, Mapping[str, Any]] | None = None
 
     # --- requests -----------------------------------------------------------------------------------------------------------
@@ -197,20 +203,66 @@ class StoreAccess(Requests):
             self._messages[message["id"]].append(message)
         self._queues = {row["name"]: row for row in found.get("queues", ())}
 
-    def type_of(self, id: str) -> str | None:
-        """Return the type of the job with this id; None if it is no job. Redaction by type needs it."""
-        self.know_types([id])
-        return self._types.get(id)
+    # --- redaction by type ----------------------------------------------------------------------------------------------------
 
-    def know_types(self, ids: Sequence[str]) -> None:
-        """Read the types of several jobs at once, also of jobs that the principal must not see: types decide about redaction."""
-        asked = [id for id in dict.fromkeys(ids) if id not in self._types]
-        if not asked or not self.redaction.rules.by_type:
-            return
-        for id, (status, reply) in zip(asked, self.store.run([self._envelope("job.get", {"id": id}) for id in asked]), strict=True):
-            self._types[id] = json.loads(reply)["data"]["job"]["type"] if status == 200 else None
+    def hides(self, id: str | None, *origins: Origins) -> bool:
+        """Return whether the values of a record are redacted as a whole. Every view, fork, preview, story and audit line asks this.
 
-    def note_types(self, snapshot: Mapping[str, Any]) -> None:
-        """Take the types of jobs from a snapshot that is about to be shown: they may exist in no store."""
-        for row in snapshot["promises"]:
-            self._types[row["id"]] = row["job"]["type"] if "job" in row else None
+        They are if the record, or one that it descends from, has a redacted type or function: its caller, its workflow, and
+        the job that it was made from by `job.rerun`.
+
+        Args:
+            id: The id of the record; None of one that has no row.
+            origins: What is known of it besides its row: of a job that is not stored, or of another state.
+        """
+        rules = self.redaction.rules
+        if not rules.by_type:
+            return False
+        waiting = [*origins, *(() if id is None else self._origins_of([id]))]
+        seen = set() if id is None else {id}
+        while waiting:
+            if any(rules.hides_type(name) for one in waiting for name in one.names):
+                return True
+            above = [other for one in waiting for other in one.above if other not in seen]
+            seen.update(above)
+            if len(seen) > _MOST_ANCESTORS:
+                return True
+            waiting = self._origins_of(above)
+        return False
+
+    def know_origins(self, ids: Sequence[str]) -> None:
+        """Read the types of several records at once, also of records that the principal must not see: they decide about redaction."""
+        if self.redaction.rules.by_type:
+            self._origins_of(ids)
+
+    def _origins_of(self, ids: Sequence[str]) -> list[Origins]:
+        asked = [id for id in dict.fromkeys(ids) if id not in self._origins]
+        for start in range(0, len(asked), _MOST_ROWS):
+            part = asked[start : start + _MOST_ROWS]
+            self._origins.update(dict.fromkeys(part, Origins()))
+            self._note_rows(self.store.views.rows(part)["promises"])
+        return [self._origins[id] for id in ids]
+
+    def note_origins(self, snapshot: Mapping[str, Any]) -> None:
+        """Take the types of the rows of a snapshot that is about to be shown: they may exist in no store, and in several states."""
+        if self.redaction.rules.by_type:
+            self._origins_of([row["id"] for row in snapshot["promises"]])
+            self._note_rows(snapshot["promises"])
+
+    def _note_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        for row in rows:
+            self._origins[row["id"]] = self._origins.get(row["id"], Origins()) | origins_of(row)
+
+    def failure(self, failed: FailedAttempt) -> str:
+        """Return the error of a failed attempt as it may be shown: that of a redacted function is its class."""
+        if self.redaction.rules.hides_type(failed.func) or self.hides(failed.id) or self.hides(failed.task):
+            return failed.error.partition(":")[0]
+        for row in self.rows([failed.id, failed.task]).values():  # it may quote the arguments
+            self.redaction.members(decoded(row.get("param", {})).content)
+        return self.redaction.text(failed.error)
+
+    def redacting(self, redaction: Redaction) -> StoreAccess:
+        """Return this access with another redaction, for a part of a response that is judged alone."""
+        made = copy(self)
+        made.redaction = redaction
+        return made

@@ -11,9 +11,9 @@ from .._instants import NEVER
 from .._payloads import decoded
 from . import records
 from .access import Refused, StoreAccess
-from .jobs import RERUN_OF
-from .payloads import encoded
-from .redaction import REDACTED
+from .lineage import RERUN_OF, RERUN_TYPES, origins_of_job
+from .payloads import FULL, encoded
+from .redaction import REDACTED, Redaction
 
 __all__ = ["KINDS", "answered", "requests_of", "results_of"]
 
@@ -30,6 +30,8 @@ _PROTOCOL = frozenset(
     }.items()
     for verb in verbs
 )
+#: Actions that may name their jobs by a filter.
+_FILTERED = frozenset(("job.run", "job.cancel", "job.archive", "job.delete"))
 _BULK = frozenset(("job.run", "job.cancel", "job.archive", "job.delete"))
 #: Every action: requests of the protocol, and those that are made of such requests.
 KINDS = _PROTOCOL | {"job.rerun", "schedule.run", "bulk"}
@@ -51,11 +53,34 @@ def requests_of(access: StoreAccess, kind: str, data: Mapping[str, Any]) -> list
         raise Refused(400, f"kind must be one of {', '.join(sorted(KINDS))}, got {kind!r}")
     if kind == "bulk":
         return _bulk(data)
+    if kind in _FILTERED:
+        access.redaction.rules.refuse_tags("data.tags", data.get("tags"))
     if kind == "job.rerun":
-        return [("job.enqueue", _rerun(access, data))]
+        made = _rerun(access, data)
+        _refuse_comparison(access, made)
+        return [("job.enqueue", made)]
     if kind == "schedule.run":
         return [_occurrence(access, _id(data))]
-    return [(kind, _wire(data))]
+    made = _wire(data)
+    if kind == "job.enqueue":
+        _refuse_comparison(access, made)
+    return [(kind, made)]
+
+
+def _refuse_comparison(access: StoreAccess, data: Mapping[str, Any]) -> None:
+    """Refuse to enqueue on the id of a job with redacted values: the status would tell whether a guess of its payload is right.
+
+    The engine answers the same job (JOBS 3) with 200 and any other with 409.
+    """
+    id = data.get("id")
+    if not access.redaction.rules.any or not isinstance(id, str):
+        return
+    job = access.find("job", id)
+    if job is None:
+        return
+    before = access.redaction.count
+    if records.job(access, job)["payload"]["kind"] == "redacted" or access.redaction.count > before:
+        raise Refused(409, f"job {id!r} exists")
 
 
 def _id(data: Mapping[str, Any]) -> str:
@@ -92,11 +117,14 @@ def _rerun(access: StoreAccess, data: Mapping[str, Any]) -> dict[str, Any]:
     if job is None:
         raise Refused(404, f"job {id!r} does not exist")
     made = {name: job[name] for name in _COPIED if name in job}
-    made["tags"] = {**job.get("tags", {}), RERUN_OF: id}
+    made["tags"] = job.get("tags", {})
     made["retention"] = job.get("retention")
     made |= {name: value for name, value in data.items() if name not in ("id", "newId", "payload", "payloadText")}
     if "newId" in data:
         made["id"] = data["newId"]
+    if isinstance(made["tags"], Mapping):  # the engine refuses anything else
+        types = sorted(origins_of_job(job).names - {made.get("type")})
+        made["tags"] = {**made["tags"], RERUN_OF: id, **({RERUN_TYPES: json.dumps(types)} if types else {})}
     headers = {"headers": job["payload"]["headers"]} if "headers" in job["payload"] else {}
     if "payloadText" in data:
         text = data["payloadText"]
@@ -107,31 +135,67 @@ def _rerun(access: StoreAccess, data: Mapping[str, Any]) -> dict[str, Any]:
         except UnicodeEncodeError as error:
             raise Refused(400, f"data.payloadText must be valid Unicode, got {text[:40]!a}") from error
     elif "payload" in data:
-        original = decoded(job["payload"]).content
-        content = _restored(data["payload"], original)
-        if _has_placeholder(content):
-            raise Refused(400, f"data.payload must have {REDACTED!r} only where the payload of job {id!r} has a value")
-        made["payload"] = {**headers, **encoded(content)}
+        made["payload"] = {**headers, **encoded(_edited(access, job, data["payload"]))}
     return made
 
 
-def _restored(edited: Any, original: Any) -> Any:
+def _edited(access: StoreAccess, job: Mapping[str, Any], edited: Any) -> Any:
+    """Return an edited payload with the original values in place of the placeholders that its page was sent.
+
+    Raises:
+        Refused: A placeholder stands where the page had none, or would show its value there.
+    """
+    redaction = Redaction(access.redaction.rules)
+    show = records.job(access.redacting(redaction), job, most=FULL)
+    # The texts of the payload that quote a redacted value of the job were replaced when the page was made.
+    made = _restored(edited, redaction.document(show)["payload"].get("json", REDACTED), decoded(job["payload"]).content)
+    if _has_placeholder(made):
+        raise Refused(400, f"data.payload must have {REDACTED!r} only where the payload of job {job['id']!r} has a value")
+    if not records.is_hidden(access, job):
+        check = Redaction(access.redaction.rules)
+        if not _keeps(edited, check.document(check.members(made))):
+            raise Refused(400, f"data.payload must have {REDACTED!r} only below the names that the payload has there")
+    return made
+
+
+def _restored(edited: Any, shown: Any, original: Any) -> Any:
     """Put the original values back where a page was sent placeholders."""
-    if edited == REDACTED:
+    if edited == shown and _has_placeholder(edited):
         return original
-    if isinstance(edited, dict) and isinstance(original, dict):
-        return {key: _restored(value, original.get(key, value)) for key, value in edited.items()}
-    if isinstance(edited, list) and isinstance(original, list):
-        return [_restored(value, original[place] if place < len(original) else value) for place, value in enumerate(edited)]
+    if isinstance(edited, dict) and isinstance(shown, dict) and isinstance(original, dict):
+        return {
+            key: _restored(value, shown[key], original[key]) if key in shown and key in original else value
+            for key, value in edited.items()
+        }
+    if isinstance(edited, list) and isinstance(shown, list) and isinstance(original, list):
+        beside = zip(edited, shown, original, strict=False)
+        return [_restored(*one) for one in beside] + edited[min(len(shown), len(original)) :]
     return edited
+
+
+def _keeps(edited: Any, shown: Any) -> bool:
+    """Whether every placeholder of an edited payload is still one where the payload is shown."""
+    if isinstance(edited, dict):
+        return (
+            not _has_placeholder(edited)
+            or (isinstance(shown, dict) and all(_keeps(value, shown.get(key)) for key, value in edited.items()))
+            or shown == REDACTED
+        )
+    if isinstance(edited, list):
+        return (
+            not _has_placeholder(edited)
+            or (isinstance(shown, list) and len(shown) == len(edited) and all(map(_keeps, edited, shown)))
+            or shown == REDACTED
+        )
+    return not _has_placeholder(edited) or (isinstance(shown, str) and _has_placeholder(shown))
 
 
 def _has_placeholder(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(_has_placeholder(one) for one in value.values())
+        return any(_has_placeholder(one) for pair in value.items() for one in pair)
     if isinstance(value, list):
         return any(_has_placeholder(one) for one in value)
-    return bool(value == REDACTED)
+    return isinstance(value, str) and REDACTED in value
 
 
 def _occurrence(access: StoreAccess, id: str) -> Request:
@@ -173,4 +237,6 @@ def answered(access: StoreAccess, data: Any) -> Any:
     for name, show in (("job", records.job), ("promise", records.promise), ("schedule", records.schedule)):
         if isinstance(made.get(name), Mapping):
             made[name] = show(access, made[name])
+        if isinstance(made.get(f"{name}s"), list):
+            made[f"{name}s"] = [show(access, one) if isinstance(one, Mapping) else one for one in made[f"{name}s"]]
     return made

@@ -14,7 +14,7 @@ from .._core import Envelope, RequestLimits
 from ..errors import ResonateError, StoreBusy, StoreError
 from . import jobs, lookups, messages, overview, queues, schedules, story, stuck_list, travel, workers, workflows
 from .access import Refused, StoreAccess
-from .doing import do, parsed
+from .doing import do, need_operator, parsed
 from .events import Ticker
 from .files import Assets
 from .parameters import BadParameter, Parameters
@@ -81,6 +81,8 @@ OTHERS: dict[str, View] = {
 READS: frozenset[str] = frozenset((*VIEWS, *OTHERS, "session", "events", "travel/pytest"))
 ACTS: frozenset[str] = frozenset(("do", "travel", "travel/fork"))
 _MOST_BODY, _MOST_RECORDING = 2_097_152, 33_554_432
+#: The most characters of an error that are searched for redacted values and answered.
+_MOST_WHY = 4096
 #: Seconds for which a body is waited for.
 _BODY_TIMEOUT = 30
 #: Seconds between two looks at the minutes that have ended.
@@ -195,7 +197,7 @@ class UiApp:
         except (Refused, BadParameter, ResonateError) as error:
             status, why = _refusal(error)
             more = ((b"retry-after", b"1"),) if status in (429, 503) else ()
-            await _error(send, status, redaction.document(redaction.text(why)), *more)
+            await _error(send, status, redaction.document(redaction.text(why[:_MOST_WHY])), *more)
         except Exception:
             _log.exception("a request to the dashboard failed: %s", name)
             await _error(send, 500, "the dashboard failed; the server's log says why")
@@ -218,12 +220,12 @@ class UiApp:
         return found
 
     async def _get(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
-        given = Parameters(scope.get("query_string", b""))
         if name == "session":
             access = self._access(who, redaction)
-            made = await self._call(who, lambda: overview.session(access, given, self.site, requires_token=self._requires_token))
+            made = await self._call(who, lambda: overview.session(access, self.site, requires_token=self._requires_token))
         else:
             self._need_read(who)
+            given = Parameters(scope.get("query_string", b""))
             if name == "events":
                 await self._events(who, scope, receive, send)
                 return
@@ -277,9 +279,12 @@ class UiApp:
     async def _post(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
         if name not in ACTS:
             raise Refused(405 if name in READS else 404, "only do, travel and travel/fork take a POST")
-        self._check_page(scope, "application/x-ndjson" if name == "travel" else "application/json")
-        if name != "do":
+        # The role is judged before headers and the body are read: a stranger causes no work that grows with the request.
+        if name == "do":
+            await self._call(who, lambda: need_operator(who, self.site))
+        else:
             self._need_read(who)
+        self._check_page(scope, "application/x-ndjson" if name == "travel" else "application/json")
         room = room_of(who)
         self._requests.take(room)
         try:
@@ -312,12 +317,12 @@ class UiApp:
         """Refuse what a page of another origin could send: it cannot choose these headers without being asked first."""
         given = (_header(scope, b"content-type") or "").partition(";")[0].strip().lower()
         if given != content_type:
-            raise Refused(415, f"content-type must be {content_type}, got {given!r}")
+            raise Refused(415, f"content-type must be {content_type}, got {given[:80]!r}")
         if _header(scope, b"x-resonate-ui") != "1":
             raise Refused(403, "the header x-resonate-ui: 1 is missing")
         origin = _header(scope, b"origin")
         if origin is not None and origin not in self._origins and not _is_own(origin, _header(scope, b"host")):
-            raise Refused(403, f"Origin must be that of this dashboard, got {origin!r}")
+            raise Refused(403, f"Origin must be that of this dashboard, got {origin[:200]!r}")
 
     def _need_read(self, who: Principal) -> None:
         if not who.may("read"):

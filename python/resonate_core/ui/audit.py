@@ -15,7 +15,7 @@ from .audit_bounds import Brief, Rings, cut
 from .principal import Principal
 from .rooms import room_of
 
-__all__ = ["Audit"]
+__all__ = ["Audit", "target_of"]
 
 _log = logging.getLogger("resonate_core.audit")
 #: Members of a request that say what it was about. Payloads and values are never written.
@@ -23,6 +23,11 @@ _TARGET = ("id", "ids", "queue", "type", "group", "state", "tags", "concurrency"
 #: The most characters of a name, and of what was wrong.
 _LONGEST_NAME, _LONGEST_DETAIL = 200, 400
 _WORD = re.compile(r"[\w.:@/+|-]+")
+
+
+def target_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of the data of an action that say what it was about."""
+    return {name: data[name] for name in _TARGET if name in data}
 
 
 class Audit:
@@ -42,7 +47,7 @@ class Audit:
         self, at: int, who: Principal, kind: str, data: Mapping[str, Any], status: int, preview: bool, detail: str | None
     ) -> int:
         """Write a line for an action, done or refused; return its number among those that its sender sees."""
-        target = Brief().of({name: data[name] for name in _TARGET if name in data})
+        target = Brief().of(target_of(data))
         with self._lock:
             self._number += 1
             own = self._of_prefix[who.prefix] = self._of_prefix.get(who.prefix, 0) + 1

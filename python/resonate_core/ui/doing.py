@@ -9,16 +9,21 @@ from typing import Any
 from .._payloads import parse_json
 from .access import Refused, StoreAccess
 from .actions import answered, requests_of, results_of
+from .audit import target_of
+from .parameters import BadParameter
 from .payloads import is_nested_deeper
 from .preview import LONGEST_HORIZON, preview
+from .principal import Principal
 from .redaction import DEEPEST
 from .site import Site
 
-__all__ = ["do", "parsed"]
+__all__ = ["do", "need_operator", "parsed"]
 
 _USUAL_HORIZON = 60_000
 #: What the audit line of a refusal says at most.
 _MOST_TEXT = 300
+#: The most characters of it that are searched for redacted values.
+_MOST_SEARCHED = 4096
 
 
 def parsed(body: bytes) -> dict[str, Any]:
@@ -38,8 +43,20 @@ def parsed(body: bytes) -> dict[str, Any]:
     return made
 
 
+def need_operator(principal: Principal, site: Site) -> None:
+    """Refuse an action of a principal without the role, before anything of its request is read; the audit has a line of it.
+
+    Raises:
+        Refused: The principal must not act.
+    """
+    if not principal.may("operate"):
+        why = "the store was opened for reading: start the dashboard with --operate" if site.read_only else site.no_role or "Forbidden"
+        site.audit.add(site.store.now, principal, "do", {}, 403, False, why)
+        raise Refused(403, why)
+
+
 def do(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
-    """Run an action, or show what it would do.
+    """Run an action, or show what it would do. The principal has the role: `need_operator`.
 
     Raises:
         Refused: It was refused; the audit has a line of it.
@@ -49,18 +66,13 @@ def do(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, An
     name, about = str(kind)[:100], data if isinstance(data, Mapping) else {}
 
     def note(status: int, detail: str | None) -> int:
-        shown = None if detail is None else access.redaction.document(access.redaction.text(detail))[:_MOST_TEXT]
-        target = access.redaction.members(dict(about))
+        redaction = access.redaction
+        redaction.members(about)  # an error may quote the values of the request
+        shown = None if detail is None else redaction.document(redaction.text(detail[:_MOST_SEARCHED]))[:_MOST_TEXT]
+        target = redaction.pairs(target_of(about))
         return site.audit.add(access.store.now, access.principal, name, target, status, tried is True, shown)
 
     try:
-        if not access.principal.may("operate"):
-            why = (
-                "the store was opened for reading: start the dashboard with --operate"
-                if site.read_only
-                else site.no_role or "Forbidden"
-            )
-            raise Refused(403, why)
         if not isinstance(kind, str) or not isinstance(data, Mapping) or not isinstance(tried, bool):
             raise Refused(400, "the body must have kind (a text), data (an object) and perhaps preview (true or false)")
         if isinstance(horizon, bool) or not isinstance(horizon, int) or not 0 <= horizon <= LONGEST_HORIZON:
@@ -70,8 +82,8 @@ def do(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, An
             made = preview(access, requests, horizon, bulk=kind == "bulk")
             return {**made, "audit": note(made["status"], made["error"])}
         answers = access.ask_all(requests)
-    except Refused as error:
-        note(error.status, str(error))
+    except (Refused, BadParameter) as error:
+        note(error.status if isinstance(error, Refused) else 400, str(error))
         raise
     if kind == "bulk":
         results = results_of(requests, answers)

@@ -9,6 +9,7 @@ from .._lineage import function_of
 from .._states import JOB_STATES
 from . import records
 from .access import Refused, StoreAccess
+from .lineage import RERUN_OF
 from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
 from .payloads import FULL, SHOWN
@@ -16,10 +17,7 @@ from .searches import JobFilter, find_jobs
 from .site import Site
 from .stuck import explain
 
-__all__ = ["RERUN_OF", "awaited_by", "count", "job", "jobs"]
-
-#: The tag of a job that was enqueued again from the dashboard: the id of the job that it was made from.
-RERUN_OF = "rerun_of"
+__all__ = ["awaited_by", "count", "job", "jobs"]
 
 
 def _filter(access: StoreAccess, given: Parameters) -> JobFilter:
@@ -32,9 +30,7 @@ def _filter(access: StoreAccess, given: Parameters) -> JobFilter:
             raise BadParameter(f"arg must not name a redacted member, got {path!r}")
         arguments.append((path, text) if equals else (None, value))
     tags = given.pairs("tag")
-    for key in tags:
-        if access.redaction.rules.hides_key(key):
-            raise BadParameter(f"tag must not name a redacted member, got {key!r}")
+    access.redaction.rules.refuse_tags("tag", tags)
     return JobFilter(
         states=given.one_of("state", JOB_STATES),
         id=given.text("id"),

@@ -31,7 +31,7 @@ _STEPS = {
 }
 
 
-def session(access: StoreAccess, given: Parameters, site: Site, *, requires_token: bool) -> dict[str, Any]:
+def session(access: StoreAccess, site: Site, *, requires_token: bool) -> dict[str, Any]:
     """The principal, and the features of this dashboard."""
     store, who = access.store, access.principal
     kind = "database" if store.url is not None else "file" if store.path is not None else "memory"

@@ -67,7 +67,7 @@ def shown(value: Mapping[str, Any] | None, redaction: Redaction, *, hidden: bool
         return dict(_REDACTED)
     made: dict[str, Any] = {"kind": kind}
     if headers:
-        made["headers"] = redaction.members(headers)
+        made["headers"] = redaction.pairs(headers)
     if kind == "binary":
         made["bytes"] = len(content)
     elif kind == "text":

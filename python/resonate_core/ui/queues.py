@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from typing import Any
 
+from .._globs import Globs
 from .._instants import NEVER
 from .._states import JOB_STATES, UNFINISHED
 from .access import Refused, StoreAccess
@@ -51,9 +51,8 @@ def queue_item(access: StoreAccess, known: Mapping[str, Any], stats: Mapping[str
 def queues(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """All visible queues, by name."""
     pattern, start = given.text("name"), given.offset()
-    stats = [
-        one for one in access.send("job.stats", {})["queues"] if pattern is None or fnmatchcase(one["name"], _only_stars(pattern))
-    ]
+    names = Globs(["*" if pattern is None else pattern])
+    stats = [one for one in access.send("job.stats", {})["queues"] if names.match(one["name"])]
     page = stats[start : start + given.limit]
     known = {one["name"]: one for one in access.send("queue.list", {})["queues"]}
     items = [queue_item(access, known.get(one["name"], {}), one) for one in page]
@@ -122,7 +121,3 @@ def _group(access: StoreAccess, batch: str, members: list[dict[str, Any]]) -> di
         "size": settings.get("size"),
         "leader": leader,
     }
-
-
-def _only_stars(pattern: str) -> str:
-    return pattern.replace("[", "[[]").replace("?", "[?]")

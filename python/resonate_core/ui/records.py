@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._instants import NEVER
-from .._lineage import function_of
 from .._states import ended_at, next_at
+from .lineage import origins_of, origins_of_job
 from .payloads import BRIEF, SHOWN, shown
 from .policies import policy_in_words
 from .redaction import REDACTED, Redaction
@@ -16,7 +16,7 @@ from .traces import stretches
 if TYPE_CHECKING:
     from .access import StoreAccess
 
-__all__ = ["job", "promise", "record", "schedule"]
+__all__ = ["is_hidden", "job", "promise", "record", "said", "schedule"]
 
 _VALUES = ("payload", "result", "param", "value", "promiseParam")
 #: The most characters of a traceback in a list of jobs.
@@ -33,14 +33,14 @@ def job(access: StoreAccess, given: Mapping[str, Any], *, brief: bool = False, m
         most: The most characters of its payload and result.
     """
     redaction = access.redaction
-    hidden = redaction.rules.hides_type(given["type"])
+    hidden = is_hidden(access, given)
     most = BRIEF if brief else most
     made = dict(given)
     for name in ("payload", "result"):
         if name in given:
             made[name] = shown(given[name], redaction, hidden=hidden, most=most)
     if "tags" in given:
-        made["tags"] = redaction.members(given["tags"])
+        made["tags"] = redaction.pairs(given["tags"])
     if "error" in given:
         made["error"] = _error(given["error"], redaction, hidden, brief)
     if brief:
@@ -59,6 +59,25 @@ def job(access: StoreAccess, given: Mapping[str, Any], *, brief: bool = False, m
             made["retries"] = policy_in_words(given["retryPolicy"])
     made["nextAt"], made["endedAt"] = next_at(given), ended_at(given)
     return made
+
+
+def is_hidden(access: StoreAccess, job: Mapping[str, Any]) -> bool:
+    """Return whether the values of a job, of the wire or of a snapshot, are redacted as a whole."""
+    # A job of the wire has its tags and its payload; one of a snapshot has them in its row.
+    return access.hides(None if "payload" in job else job.get("id"), origins_of_job(job))
+
+
+def said(access: StoreAccess, job: Mapping[str, Any], text: str) -> str | None:
+    """Return a text of the handler of a job as it may be shown without the job; None if it is redacted as a whole.
+
+    It may quote the values of the job, which are therefore noted.
+    """
+    if is_hidden(access, job):
+        return None
+    for name in _VALUES:
+        shown(job.get(name), access.redaction)
+    access.redaction.members(job.get("tags", {}))
+    return access.redaction.text(text)
 
 
 def _error(error: Mapping[str, Any], redaction: Redaction, hidden: bool, brief: bool) -> dict[str, Any]:
@@ -82,26 +101,22 @@ def promise(
     access: StoreAccess, given: Mapping[str, Any], *, type: str | None = None, brief: bool = False, most: int = SHOWN
 ) -> dict[str, Any]:
     """Return a promise for a view; `type` is that of its job, if it is known."""
-    rules = access.redaction.rules
-    hidden = False
-    if rules.by_type:
-        type = type or access.type_of(given["id"])
-        hidden = rules.hides_type(type) or rules.hides_type(function_of(given.get("param", {})))
+    known = origins_of({**given, **({} if type is None else {"job": {"type": type}})})
+    hidden = access.hides(given["id"] if type is None else None, known)
     most = BRIEF if brief else most
     made = dict(given)
     for name in ("param", "value"):
         made[name] = shown(given.get(name), access.redaction, hidden=hidden, most=most)
-    made["tags"] = access.redaction.members(given.get("tags", {}))
+    made["tags"] = access.redaction.pairs(given.get("tags", {}))
     return made
 
 
 def schedule(access: StoreAccess, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schedule for a view; `nextRunAt` is None if it never runs again, or not until it is resumed."""
-    rules = access.redaction.rules
-    type = given.get("job", {}).get("type")
-    hidden = rules.hides_type(type) or (rules.by_type and rules.hides_type(function_of(given["promiseParam"])))
+    row = {"id": None, "param": given["promiseParam"], "tags": given["promiseTags"], "job": given.get("job", {})}
+    hidden = access.hides(None, origins_of(row))
     made = {**given, "promiseParam": shown(given["promiseParam"], access.redaction, hidden=hidden)}
-    made["promiseTags"] = access.redaction.members(given["promiseTags"])
+    made["promiseTags"] = access.redaction.pairs(given["promiseTags"])
     if given["nextRunAt"] == NEVER or given.get("paused"):
         made["nextRunAt"] = None
     return made

@@ -6,27 +6,50 @@ the same response: tracebacks, error messages, log lines and sentences may quote
 
 from __future__ import annotations
 
+import base64
+import binascii
+import html
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
+from urllib.parse import quote, quote_plus
 
-from .._failed_attempts import FailedAttempt
+from .._core import Needles
+from .._globs import Globs
+from .assignments import NAMERS, Assignments
 from .options import UiOptions
+from .parameters import BadParameter
 
-__all__ = ["DEEPEST", "REDACTED", "Redaction", "Rules"]
+__all__ = ["BUDGET", "DEEPEST", "REDACTED", "Redaction", "Rules"]
 
 REDACTED = "[redacted]"
-#: The most levels of JSON that are examined, shown and taken: deeper JSON of a program is shown as text.
+#: The most levels of JSON that are examined, shown and taken, JSON in texts included. Deeper JSON is redacted, or shown as text.
 DEEPEST = 100
+#: The most characters that are searched for one response; what is beyond them is redacted.
+BUDGET = 16_777_216
+#: Each value counts as so many characters more, and each place of a text that is examined.
+_EACH, _PLACE = 16, 64
+#: The longest text that is taken for a name, and the characters of a value by which its occurrences are found (as in the core).
+_LONGEST_NAME, _LONGEST_NEEDLE = 256, 256
 #: Shorter texts are redacted in their place only: they occur in other words by chance.
 _SHORTEST = 4
-#: A payload that is redacted as a whole holds ordinary words, too.
+#: A payload that is redacted as a whole holds ordinary words, too; so do the lines of a text.
 _SHORTEST_OF_TYPE = 8
-#: The most values that are replaced in one response.
-_MOST_SECRETS = 5000
+#: The most characters of the values that are replaced in one response. If there are more, all texts that may quote them are redacted.
+_MOST_SECRETS = 1_048_576
 #: Members that name a record; a page needs them to ask for it.
 _NAMES = frozenset(("id", "ids", "root", "queue", "next", "cursor", "travel", "kind", "leader", "batch"))
+#: Members whose texts the product chooses, or that name something.
+_STRUCTURE = _NAMES | {
+    *("state", "status", "change", "type", "name", "format", "code", "role", "who", "from", "version", "clock", "place"),
+    *("outcome", "address", "worker", "pid", "claimedBy", "cron"),
+}
+#: Members below which the names are chosen by users, too.
+_OF_USERS = frozenset(("json", "tags", "headers", "promiseTags"))
+#: What begins as the base64 of JSON does.
+_BASE64 = re.compile(r"(?<![\w+/-])(?:e[wy]|[WI])[\w+/-]{8,}={0,2}", re.ASCII)
 
 
 class Rules:
@@ -44,37 +67,53 @@ class Rules:
     """
 
     def __init__(self, options: UiOptions) -> None:
-        self._keys = _pattern(options.redact_keys, re.IGNORECASE)
-        self._types = _pattern(options.redact_types, 0)
-        self._assigned = _assignment(options.redact_keys)
+        self._keys = Globs(options.redact_keys, ignore_case=True)
+        self._types = Globs(options.redact_types)
+        self._known = lru_cache(maxsize=4096)(self._keys.match)
+        self.assignments = Assignments(self.hides_key, options.redact_keys)
 
     @property
     def any(self) -> bool:
         """Whether anything is redacted."""
-        return self._keys is not None or self._types is not None
+        return bool(self._keys or self._types)
+
+    @property
+    def by_key(self) -> bool:
+        """Whether values are redacted by key."""
+        return bool(self._keys)
 
     @property
     def by_type(self) -> bool:
         """Whether payloads are redacted by type."""
-        return self._types is not None
+        return bool(self._types)
 
     def hides_key(self, key: str) -> bool:
         """Return whether the values of a key are redacted."""
-        return self._keys is not None and self._keys.fullmatch(key) is not None
+        key = key.strip()
+        return self._known(key) if len(key) < 100 else self._keys.match(key)
+
+    def is_key(self, text: str) -> bool:
+        """Return whether a text is the name of a redacted key, or a path to it, and no sentence."""
+        last = re.split(r"[./\[\]]+", text.rstrip("]"))[-1]
+        return len(text.split()) <= self.assignments.words and (self.hides_key(text) or self.hides_key(last))
 
     def hides_type(self, type: str | None) -> bool:
-        """Return whether the payloads of a type of jobs, or of a function, are redacted."""
-        return self._types is not None and type is not None and self._types.fullmatch(type) is not None
+        """Return whether the payloads of a type of jobs, or of a function, are redacted. Views ask `StoreAccess.hides`."""
+        return type is not None and self._types.match(type)
 
     def hides_path(self, path: str) -> bool:
         """Return whether a path into a payload leads through a redacted key."""
         return any(self.hides_key(part) for part in path.split("."))
 
-    def without_assignments(self, text: str) -> str:
-        """Return a text in which `key=value`, `"key": "value"` and the like are redacted."""
-        if self._assigned is None:
-            return text
-        return self._assigned.sub(lambda found: found[1] + REDACTED, text)
+    def refuse_tags(self, name: str, tags: object) -> None:
+        """Refuse a filter by a redacted key: its result would confirm a guess of the value.
+
+        Raises:
+            BadParameter: A key is redacted.
+        """
+        for key in tags if isinstance(tags, Mapping) else ():
+            if isinstance(key, str) and self.hides_key(key):
+                raise BadParameter(f"{name} must not name a redacted member, got {key!r}")
 
 
 class Redaction:
@@ -82,25 +121,50 @@ class Redaction:
 
     Args:
         rules: Which keys and types are redacted.
+        budget: The most characters that are searched.
+
+    Attributes:
+        left: The characters that may still be searched; negative once the budget is used up.
+        count: The number of values that were replaced in their place.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, budget: int = BUDGET) -> None:
         self.rules = rules
+        self.left = budget
+        self.count = 0
         self._secrets: set[str] = set()
+        self._room = _MOST_SECRETS
+        self._finder: Needles | None = None
+
+    # --- values -------------------------------------------------------------------------------------------------------------
 
     def hide(self, value: Any, shortest: int = _SHORTEST_OF_TYPE) -> None:
         """Note all texts and numbers in a value, which must not be sent."""
         waiting = [value]
-        while waiting:
+        while waiting and self._spend(_EACH):
             one = waiting.pop()
             if isinstance(one, Mapping):
                 waiting.extend(one.values())
-            elif isinstance(one, list):
+            elif isinstance(one, (list, tuple)):
                 waiting.extend(one)
-            elif isinstance(one, (str, int, float)) and not isinstance(one, bool):
-                text = one if isinstance(one, str) else json.dumps(one)
-                if len(text) >= shortest and len(self._secrets) < _MOST_SECRETS:
-                    self._secrets.add(text)
+            elif isinstance(one, str):
+                self._note(one, shortest)
+                if one[:1] in ("{", "[") and self._spend(len(one)):
+                    waiting.append(_json_in(one))
+            elif isinstance(one, (int, float)) and not isinstance(one, bool):
+                self._note(json.dumps(one), shortest)
+        if waiting:
+            self._room = -1
+
+    def _note(self, text: str, shortest: int) -> None:
+        if len(text) < shortest or text in self._secrets:
+            return
+        for line in text.splitlines() if "\n" in text else ():  # reports and tracebacks are shown by line
+            self._note(line.strip(), _SHORTEST_OF_TYPE)
+        self._room -= min(len(text), _LONGEST_NEEDLE)
+        if self._room >= 0:
+            self._secrets.add(text)
+            self._finder = None
 
     def members(self, value: Any, levels: int = DEEPEST) -> Any:
         """Return JSON with the values of redacted keys replaced; they are noted.
@@ -111,68 +175,167 @@ class Redaction:
         """
         if not self.rules.any:
             return value
-        if isinstance(value, (Mapping, list)) and levels == 0:
-            return REDACTED
+        if not self._spend(_EACH):
+            return self._replaced()
+        if isinstance(value, str):
+            return self._text(value, levels)
+        if not isinstance(value, (Mapping, list)):
+            return value
+        if levels == 0:
+            return self._replaced()
         if isinstance(value, Mapping):
-            return {key: self._member(key, member, levels - 1) for key, member in value.items()}
-        if isinstance(value, list):
-            return [self.members(member, levels - 1) for member in value]
-        return self.rules.without_assignments(value) if isinstance(value, str) else value
+            named = self._is_pair(value)
+            return {key: self._member(key, member, named, levels - 1) for key, member in value.items()}
+        made, named = [], False
+        for member in value:
+            made.append(self._hidden(member) if named else self.members(member, levels - 1))
+            # A list of names and values, such as that of arguments or of headers.
+            named = not named and self._is_key(member)
+        return made
 
-    def _member(self, key: str, value: Any, levels: int) -> Any:
-        if self.rules.hides_key(key):
-            self.hide(value, _SHORTEST)
-            return REDACTED
+    def pairs(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Return tags or headers with the values of redacted keys replaced."""
+        made = self.members(value)
+        return made if isinstance(made, dict) else {REDACTED: REDACTED}
+
+    def _member(self, key: str, value: Any, named: bool, levels: int) -> Any:
+        self.left -= len(key)
+        if self.rules.hides_key(key) or (named and not self._is_key(value)):
+            return self._hidden(value)
         return self.members(value, levels)
+
+    def _is_pair(self, value: Mapping[str, Any]) -> bool:
+        """Whether an object names one of its members by another: `{"name": "password", "value": …}`."""
+        if not self.rules.by_key or len(value) < 2:
+            return False
+        return any(self._is_key(one) for key, one in value.items() if len(value) == 2 or key.casefold() in NAMERS)
+
+    def _is_key(self, value: Any) -> bool:
+        return isinstance(value, str) and len(value) <= _LONGEST_NAME and self.rules.is_key(value.strip().strip("-:="))
+
+    def _hidden(self, value: Any) -> Any:
+        self.hide(value, _SHORTEST)
+        return self._replaced()
+
+    def _replaced(self) -> str:
+        self.count += 1
+        return REDACTED
+
+    def _spend(self, characters: int) -> bool:
+        self.left -= characters
+        return self.left >= 0
+
+    # --- texts --------------------------------------------------------------------------------------------------------------
 
     def text(self, text: str) -> str:
         """Return a text without assignments to redacted keys; JSON in it is redacted as JSON."""
-        if not self.rules.any:
-            return text
-        if text[:1] in ("{", "["):
-            try:
-                return json.dumps(self.members(json.loads(text)), ensure_ascii=False)
-            except (ValueError, RecursionError):
-                pass
-        return self.rules.without_assignments(text)
+        made: str = self.members(text)
+        return made
 
-    def failure(self, failed: FailedAttempt) -> str:
-        """Return the error of a failed attempt as it may be shown: that of a redacted function is its class."""
-        return failed.error.partition(":")[0] if self.rules.hides_type(failed.func) else self.text(failed.error)
+    def _text(self, text: str, levels: int) -> str:
+        if not self.rules.by_key:
+            return text
+        if not self._spend(len(text)):
+            return self._replaced()
+        if text.lstrip()[:1] in ("{", "[", '"'):
+            content = _json_in(text)
+            if isinstance(content, (dict, list, str)):
+                if levels == 0:
+                    return self._replaced()
+                before = self.count
+                content = self.members(content, levels - 1)
+                if self.count > before:
+                    return json.dumps(content, ensure_ascii=False)
+        if len(text) > _SHORTEST:
+            text = _BASE64.sub(lambda found: self._base64(found[0], levels), text)
+        return self._assigned(text)
+
+    def _base64(self, text: str, levels: int) -> str:
+        """Return the base64 of JSON, as the product encodes payloads, without the values of redacted keys."""
+        padded = text.rstrip("=").replace("-", "+").replace("_", "/")
+        try:
+            content = json.loads(base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True))
+        except (binascii.Error, ValueError, RecursionError):
+            return text
+        if not isinstance(content, (dict, list, str)):
+            return text
+        if levels == 0:
+            return self._replaced()
+        before = self.count
+        content = self.members(content, levels - 1)
+        if self.count == before:
+            return text
+        return base64.b64encode(json.dumps(content, ensure_ascii=True).encode()).decode()
+
+    def _assigned(self, text: str) -> str:
+        if not self.rules.by_key or not self.rules.assignments.may_be_in(text):
+            return text
+        made, count, places = self.rules.assignments.hidden(text, REDACTED)
+        self.count += count
+        self.left -= _PLACE * places
+        return made
+
+    # --- responses ----------------------------------------------------------------------------------------------------------
 
     def document(self, document: Any) -> Any:
         """Return a response in which no noted value occurs, in any text of it."""
-        if not self._secrets:
+        if not self.rules.any:
             return document
-        found = re.compile("|".join(re.escape(secret) for secret in sorted(self._forms(), key=len, reverse=True)))
-        return _replaced(document, found, None)
+        return self._response(document, None, of_user=False, cut=False)
+
+    def content(self, value: Any) -> Any:
+        """Return a payload in which no noted value occurs."""
+        return self._response(value, None, of_user=True, cut=False)
+
+    def _response(self, value: Any, key: str | None, *, of_user: bool, cut: bool) -> Any:
+        if isinstance(value, str):
+            if key in _NAMES and not of_user:
+                return value
+            if self._room < 0 and (of_user or key not in _STRUCTURE):
+                return REDACTED
+            return self._without_secrets(value if of_user else self._assigned(value), cut or value.endswith("…"))
+        if isinstance(value, Mapping):
+            cut = bool(value.get("truncated"))
+            return {
+                self._without_secrets(name, False) if of_user else name: self._response(
+                    one, name, of_user=of_user or name in _OF_USERS, cut=cut
+                )
+                for name, one in value.items()
+            }
+        if isinstance(value, (list, tuple)):
+            return [self._response(one, key, of_user=of_user, cut=False) for one in value]
+        return value
+
+    def _without_secrets(self, text: str, cut: bool) -> str:
+        if not self._secrets or len(text) < _SHORTEST:
+            return text
+        if self._finder is None:
+            self._finder = Needles([_encoded(form) for form in self._forms()])
+        end = "…" if cut and text.endswith("…") else ""
+        whole = _encoded(text[: len(text) - len(end)])
+        replaced = self._finder.replaced(whole, REDACTED.encode(), cut)
+        return replaced.decode("utf-8", "surrogatepass") + end
 
     def _forms(self) -> Iterable[str]:
-        """The noted values as texts hold them: plain, and with the escapes of JSON and of Python."""
+        """The noted values as texts hold them: plain, with the escapes of JSON, Python, addresses and markup."""
         for secret in self._secrets:
+            secret = secret[: _LONGEST_NEEDLE + 1]
             yield secret
-            yield from {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]} - {secret}
+            if secret.isalnum() and secret.isascii():
+                continue
+            in_json = json.dumps(secret)[1:-1]
+            yield from (in_json, json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(in_json)[1:-1], repr(secret)[1:-1])
+            yield from (html.escape(secret), json.dumps(json.dumps(secret, ensure_ascii=False)[1:-1], ensure_ascii=False)[1:-1])
+            plain = secret.encode("utf-8", "replace")
+            yield from (quote(plain), quote(plain, safe=""), quote_plus(plain))
 
 
-def _replaced(value: Any, found: re.Pattern[str], key: str | None) -> Any:
-    if isinstance(value, str):
-        return value if key in _NAMES else found.sub(REDACTED, value)
-    if isinstance(value, dict):
-        return {found.sub(REDACTED, name): _replaced(one, found, name) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_replaced(one, found, key) for one in value]
-    return value
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
-def _pattern(patterns: Iterable[str], flags: int) -> re.Pattern[str] | None:
-    parts = [".*".join(re.escape(part) for part in pattern.split("*")) for pattern in patterns]
-    return re.compile("|".join(f"(?:{part})" for part in parts), flags | re.DOTALL) if parts else None
-
-
-def _assignment(keys: Iterable[str]) -> re.Pattern[str] | None:
-    parts = [r"[\w-]*".join(re.escape(part) for part in key.split("*")) for key in keys]
-    if not parts:
+def _json_in(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
         return None
-    names = "|".join(f"(?:{part})" for part in parts)
-    value = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&}\])]+)"""
-    return re.compile(rf"""((?<![\w-])["']?(?:{names})["']?\s*(?:=>|[:=])\s*){value}""", re.IGNORECASE)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from json import dumps, loads
 from typing import Any
 
-from .._payloads import decoded
+from . import records
 from .access import StoreAccess
 from .parameters import BadParameter
+from .payloads import FULL
+from .redaction import BUDGET, REDACTED, Redaction
 
 __all__ = ["Found", "JobFilter", "PromiseFilter", "find_jobs", "find_roots"]
 
@@ -18,6 +20,8 @@ __all__ = ["Found", "JobFilter", "PromiseFilter", "find_jobs", "find_roots"]
 SLICE = 10_000
 #: The most jobs that are read at once; a filter of the engine alone reads no more than are shown.
 _PAGE = 1000
+#: The members of a job by which a filter judges it, and those that its texts may quote.
+_JUDGED = ("id", "type", "state", "payload", "result", "tags", "error", "group", "uniqueKey")
 #: Texts that a payload holds as they are: JSON escapes none of their characters.
 _PLAIN = re.compile(r"[\w.@+ -]+", re.ASCII)
 
@@ -84,7 +88,6 @@ def find_jobs(access: StoreAccess, wanted: JobFilter, limit: int, cursor: str | 
     """Return a page of the matching visible jobs, newest first."""
     shown = access.redaction.rules.any  # the engine judges what is stored, and a filter must not tell what redaction hides
     text = next((text for path, text in wanted.arguments if path is None or _PLAIN.fullmatch(text)), None)
-    views = access.store.views
     query = {
         "states": wanted.states,
         "queue": wanted.queue,
@@ -97,69 +100,108 @@ def find_jobs(access: StoreAccess, wanted: JobFilter, limit: int, cursor: str | 
         "created_since": wanted.since,
         "created_until": wanted.until,
     }
-    found = Found([], cursor, 0, None)
-    while True:
-        left = limit - len(found.items)
-        scan = SLICE - found.examined
-        size = min(_PAGE, scan) if wanted.needs_records() else left
-        page = _call(views.jobs, **query, limit=size, scan=scan, cursor=found.cursor)
-        kept = [(place, job) for place, job in enumerate(_records(page)) if _is_wanted(access, wanted, job)]
-        if len(kept) > left:  # the next page begins after the last job of this one
-            page = _call(views.jobs, **query, limit=kept[left - 1][0] + 1, scan=scan, cursor=found.cursor)
-        found.items += [job for _, job in kept[:left]]
-        found.cursor, found.examined, found.reached_at = page.cursor, found.examined + page.scanned, page.reached_at
-        if found.cursor is None or len(found.items) >= limit or found.examined >= SLICE:
-            return found
+    judged = wanted.needs_records() or bool(wanted.tags and shown)
 
+    def is_wanted(budget: Budget, job: Mapping[str, Any]) -> bool:
+        return access.principal.sees(job["id"]) and (not judged or _matches(access, budget, wanted, job))
 
-def _records(page: Any) -> Iterator[dict[str, Any]]:
-    return (job.to_dict() for job in page)
-
-
-def _is_wanted(access: StoreAccess, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
-    return access.principal.sees(job["id"]) and _matches(access, wanted, job)
+    return _found(access.store.views.jobs, query, limit, cursor, _PAGE if judged else None, is_wanted)
 
 
 def find_roots(access: StoreAccess, wanted: PromiseFilter, limit: int, cursor: str | None) -> Found:
     """Return a page of the matching visible roots of workflows, newest first."""
-    page = _call(
-        access.store.views.promises,
-        states=wanted.states,
-        id=wanted.id,
-        prefix=access.principal.prefix,
-        tags=dict(wanted.tags),
-        created_since=wanted.since,
-        created_until=wanted.until,
-        limit=limit,
-        scan=SLICE,
-        cursor=cursor,
-    )
-    records = [promise.to_dict() for promise in page]
-    return Found([one for one in records if access.principal.sees(one["id"])], page.cursor, page.scanned, page.reached_at)
+    query = {
+        "states": wanted.states,
+        "id": wanted.id,
+        "prefix": access.principal.prefix,
+        "tags": dict(wanted.tags),
+        "created_since": wanted.since,
+        "created_until": wanted.until,
+    }
+    judged = bool(wanted.tags and access.redaction.rules.any)
+
+    def is_wanted(budget: Budget, promise: Mapping[str, Any]) -> bool:
+        return access.principal.sees(promise["id"]) and (
+            not judged or _has_tags(_shown(access, budget, records.promise, promise), wanted)
+        )
+
+    return _found(access.store.views.promises, query, limit, cursor, _PAGE if judged else None, is_wanted)
 
 
-def _matches(access: StoreAccess, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
-    """Whether a record matches the rest of the filter, judged by what is shown: a filter must not reveal redacted values."""
-    if not wanted.needs_records():
-        return True
-    for name, value in (("group", wanted.group), ("uniqueKey", wanted.unique_key), ("batch", wanted.batch)):
-        if value is not None and job.get(name) != value:
+@dataclass
+class Budget:
+    """The characters that one search may still redact to judge what is shown; a page ends when they are used up."""
+
+    left: int = BUDGET
+
+
+def _found(
+    call: Any,
+    query: Mapping[str, Any],
+    limit: int,
+    cursor: str | None,
+    size: int | None,
+    is_wanted: Callable[[Budget, Mapping[str, Any]], bool],
+) -> Found:
+    """Return a page of the records that a query of the core finds and that are wanted.
+
+    Args:
+        call: The query.
+        query: Its filter.
+        limit: The most records.
+        cursor: Where the page begins.
+        size: How many records are read at once; None if the query decides everything: then no more than are shown.
+        is_wanted: Judges a record.
+    """
+    found, budget = Found([], cursor, 0, None), Budget()
+    while True:
+        left = limit - len(found.items)
+        scan = SLICE - found.examined
+        start, most = found.cursor, left if size is None else min(size, scan)
+        page = _call(call, **query, limit=most, scan=scan, cursor=start)
+        kept: list[dict[str, Any]] = []
+        for place, record in enumerate(one.to_dict() for one in page):
+            if len(kept) == left or budget.left < 0:  # the next page begins after the last record that was judged
+                page = _call(call, **query, limit=place, scan=scan, cursor=start)
+                break
+            if is_wanted(budget, record):
+                kept.append(record)
+        found.items += kept
+        found.cursor, found.examined, found.reached_at = page.cursor, found.examined + page.scanned, page.reached_at
+        if found.cursor is None or len(found.items) >= limit or found.examined >= SLICE or budget.left < 0:
+            return found
+
+
+def _shown(access: StoreAccess, budget: Budget, show: Callable[..., dict[str, Any]], record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record as its own page shows it: a filter must not reveal redacted values."""
+    redaction = Redaction(access.redaction.rules, BUDGET)
+    made: dict[str, Any] = redaction.document(show(access.redacting(redaction), record, most=FULL))
+    budget.left -= BUDGET - redaction.left
+    return made
+
+
+def _has_tags(shown: Mapping[str, Any], wanted: PromiseFilter) -> bool:
+    return all(shown.get("tags", {}).get(key) == value for key, value in wanted.tags.items())
+
+
+def _matches(access: StoreAccess, budget: Budget, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
+    """Whether a record matches the rest of the filter, judged by what is shown."""
+    if wanted.batch is not None and job.get("batch") != wanted.batch:
+        return False
+    shown = _shown(access, budget, records.job, {name: job[name] for name in _JUDGED if name in job})
+    for name, value in (("group", wanted.group), ("uniqueKey", wanted.unique_key)):
+        if value is not None and shown.get(name) != value:
             return False
-    if not wanted.arguments and wanted.error is None:
-        return True
-    hidden = access.redaction.rules.hides_type(job["type"])
+    if not _has_tags(shown, wanted):
+        return False
     if wanted.error is not None:
-        error = job.get("error", {})
-        text = error.get("code", "") + ("" if hidden else "\n" + access.redaction.text(error.get("message", "")))
+        error = shown.get("error", {})
+        text = "\n".join(error[name] for name in ("code", "message") if error.get(name, REDACTED) != REDACTED)
         if wanted.error.lower() not in text.lower():
             return False
-    if not wanted.arguments:
-        return True
-    if hidden:
-        return False
-    kind, content, _ = decoded(job["payload"])
-    content = access.redaction.members(content) if kind == "json" else content
-    return all(_has(kind, content, path, text) for path, text in wanted.arguments)
+    payload = shown["payload"]
+    content = payload.get("json", payload.get("text"))
+    return all(_has(payload["kind"], content, path, text) for path, text in wanted.arguments)
 
 
 def _has(kind: str, content: Any, path: str | None, text: str) -> bool:

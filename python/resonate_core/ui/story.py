@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from pprint import pformat
 from typing import Any, TypeAlias
 
-from .._payloads import decoded
 from .access import Refused, StoreAccess
 from .journeys import Journey
-from .payloads import encoded
-from .redaction import REDACTED
+from .written import Written
 
 __all__ = ["pytest_story"]
 
@@ -39,7 +37,6 @@ _BODY = """() -> None:
     store = rc.Store(clock=rc.ManualClock(START["now"]), **OPTIONS)
     store.restore(START)
 """
-_VALUES = ("payload", "result", "param", "value", "promiseParam")
 #: The most ids whose state is compared at the end.
 _MOST_STATES = 200
 #: The most bytes of the lines that become a test: nobody reads a longer one.
@@ -76,7 +73,8 @@ def pytest_story(access: StoreAccess, journey: Journey, n: int) -> str:
         raise Refused(
             413, f"a story as a test must have at most {_MOST_BYTES} bytes of a recording, got {size}: take an earlier event"
         )
-    start = _redacted(access, journey.line(journey.events[0])["res"]["snapshot"])
+    values = Written(access, journey, n)
+    start = values.redacted(journey.line(journey.events[0])["res"]["snapshot"])
     function = "test_" + (re.sub("[^a-z0-9]+", "_", journey.name.lower()).strip("_") or "story")
     title = _Literal(f"{journey.name}: a recorded story, as a test.")
     parts: list[Part] = [
@@ -102,7 +100,7 @@ def pytest_story(access: StoreAccess, journey: Journey, n: int) -> str:
         if ticked:
             parts.append(_tick(*ticked))
             ticked = None
-        parts += _line(access, event.kind, event.at, event.status, line)
+        parts += _line(values, event.kind, event.at, event.status, line)
     if ticked:
         parts.append(_tick(*ticked))
     parts += _ends(access, journey, n)
@@ -119,15 +117,15 @@ def _tick(at: int, count: int) -> str:
     return f"    assert len(store.tick({at}, limit={count})) == {count}\n"
 
 
-def _line(access: StoreAccess, kind: str, at: int, status: int | None, line: Mapping[str, Any]) -> list[Part]:
+def _line(values: Written, kind: str, at: int, status: int | None, line: Mapping[str, Any]) -> list[Part]:
     if kind == "open":
-        return ["    store.restore(", _Literal(_redacted(access, line["res"]["snapshot"]), 4), ")\n"]
+        return ["    store.restore(", _Literal(values.redacted(line["res"]["snapshot"]), 4), ")\n"]
     if kind == "messages.take":
         keys = _Literal(sorted(set(line["req"]["keys"])), 4)
         return ["    store.acknowledge([one.number for one in store.messages() if one.key in ", keys, "])\n"]
     version = line["req"]["head"]["version"]
     more: list[Part] = [] if version == "2026-04-01" else [", ", _Literal(version)]
-    asked: list[Part] = [_Literal(at), ", ", _Literal(kind), ", ", _Literal(_redacted(access, line["req"]["data"]), 8), *more]
+    asked: list[Part] = [_Literal(at), ", ", _Literal(kind), ", ", _Literal(values.redacted(line["req"]["data"]), 8), *more]
     return ["    assert ask(store, ", *asked, ") == ", _Literal(status), "\n"]
 
 
@@ -149,48 +147,3 @@ def _code(value: Any, indent: int) -> str:
     """Return a value of JSON as a literal; `repr` escapes what could end a text or a line."""
     text = pformat(value, width=_WIDTH - indent, sort_dicts=False, compact=True)
     return text.replace("\n", "\n" + " " * indent)
-
-
-def _redacted(access: StoreAccess, value: Any, type: str | None = None) -> Any:
-    """Return JSON of the protocol or a snapshot with the values of payloads redacted, encoded again."""
-    if not access.redaction.rules.any:
-        return value
-    if isinstance(value, list):
-        return [_redacted(access, one, type) for one in value]
-    if not isinstance(value, Mapping):
-        return value
-    job = value.get("job")
-    type = value.get("type") or (job.get("type") if isinstance(job, Mapping) else None) or type
-    hidden = access.redaction.rules.hides_type(type if isinstance(type, str) else None)
-    made = {}
-    for name, member in value.items():
-        if name in _VALUES and isinstance(member, Mapping):
-            made[name] = _value(access, member, hidden)
-        elif name in ("tags", "promiseTags") and isinstance(member, Mapping):
-            made[name] = access.redaction.members(member)
-        elif name == "error" and isinstance(member, Mapping):
-            made[name] = _error(access, member, hidden)
-        else:
-            made[name] = _redacted(access, member, type)
-    return made
-
-
-def _error(access: StoreAccess, error: Mapping[str, Any], hidden: bool) -> dict[str, Any]:
-    if hidden:
-        return {**error, **{part: REDACTED for part in ("message", "data") if part in error}}
-    return {name: access.redaction.text(text) if isinstance(text, str) else text for name, text in error.items()}
-
-
-def _value(access: StoreAccess, value: Mapping[str, Any], hidden: bool) -> dict[str, Any]:
-    kind, content, _ = decoded(value)
-    made: dict[str, Any] = {}
-    if value.get("headers"):
-        made["headers"] = dict.fromkeys(value["headers"], REDACTED) if hidden else access.redaction.members(value["headers"])
-    if hidden and kind != "none":
-        access.redaction.hide(content if kind != "binary" else None)
-        return {**made, **encoded(REDACTED)}
-    if kind == "json":
-        return {**made, **encoded(json.loads(json.dumps(access.redaction.members(content))))}
-    if kind == "text":
-        return {**made, **encoded(access.redaction.text(content))}
-    return {**value, **made}

@@ -12,6 +12,7 @@ from .._states import ENDED_AT, expires_at
 from .._unknown_types import put_back
 from .access import StoreAccess
 from .facts import batch_ready_at, holders, jobs_in, queue_row, waiting_in
+from .records import said
 from .verdict import Advice, Next, Verdict
 
 __all__ = ["next_token", "place_free", "standstill_of", "why_job"]
@@ -54,8 +55,7 @@ def _failure(access: StoreAccess, job: Mapping[str, Any]) -> str:
     error = job.get("error")
     if error is None:
         return ""
-    hidden = access.redaction.rules.hides_type(job["type"])
-    message = access.redaction.text(error["message"]) if error.get("message") and not hidden else ""
+    message = said(access, job, error["message"]) if error.get("message") else None
     return f" after {error['code']}" + (f" ({message})" if message else "")
 
 
@@ -135,9 +135,8 @@ def _snoozed(access: StoreAccess, job: Mapping[str, Any]) -> str:
         return ""
     first = 1 + max((one["number"] for one in attempts if one.get("outcome") != "snoozed"), default=0)
     lines = [line["text"] for line in job.get("report", {}).get("lines", []) if line["attempt"] >= first]
-    if not lines or access.redaction.rules.hides_type(job["type"]):
-        return f": attempt {attempts[-1]['number']} was snoozed"
-    return f": attempt {attempts[-1]['number']} was snoozed ({access.redaction.text(lines[-1])})"
+    line = said(access, job, lines[-1]) if lines else None
+    return f": attempt {attempts[-1]['number']} was snoozed" + (f" ({line})" if line is not None else "")
 
 
 def _retry(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
@@ -211,8 +210,7 @@ def _says_standstill(access: StoreAccess, job: Mapping[str, Any]) -> str | None:
         return None
     if lines[-1]["text"] != said_of(job.get("claimedBy", "")):  # the line of the worker itself, not one of a handler
         return None
-    text: str = access.redaction.text(lines[-1]["text"])
-    return None if access.redaction.rules.hides_type(job["type"]) else text
+    return said(access, job, lines[-1]["text"])
 
 
 def _final(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:

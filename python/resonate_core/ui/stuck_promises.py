@@ -108,7 +108,7 @@ def _failed(access: StoreAccess, failures: list[FailedAttempt]) -> str:
         return ""
     first = failures[0]
     more = f", and {len(failures) - 1} other calls have failed" if len(failures) > 1 else ""
-    return f"; {first.told(access.store.now, access.redaction.failure(first))}{more}"
+    return f"; {first.told(access.store.now, access.failure(first))}{more}"
 
 
 def _retry(failures: list[FailedAttempt], now: int) -> Next | None:

@@ -32,9 +32,7 @@ _MOST_READ = 2000
 def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     """The roots of workflows, newest first."""
     tags = given.pairs("tag")
-    for key in tags:
-        if access.redaction.rules.hides_key(key):
-            raise BadParameter(f"tag must not name a redacted member, got {key!r}")
+    access.redaction.rules.refuse_tags("tag", tags)
     wanted = PromiseFilter(
         given.one_of("state", PROMISE_STATES), given.text("id"), tags, given.instant("since"), given.instant("until")
     )
@@ -43,6 +41,7 @@ def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, A
     held = access.find_all("task", pending)
     waits = _waits(access, [id for id, task in held.items() if task["state"] == "suspended"])
     failed = {one.task: one for one in failed_attempts(access.store).held(held.get, ids=pending)}
+    access.know_origins([one["id"] for one in found.items])
     now = access.store.now
     items = []
     for root in found.items:
@@ -56,8 +55,7 @@ def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, A
                 "task": call.task,
                 "children": None,
                 "tookMs": call.took(now),
-                "note": call.note(now, access.redaction.failure)
-                + (f" and {len(awaited) - _NAMED} more" if len(awaited) > _NAMED else ""),
+                "note": call.note(now, access.failure) + (f" and {len(awaited) - _NAMED} more" if len(awaited) > _NAMED else ""),
                 "waitsFor": awaited,
             }
         )
@@ -80,7 +78,7 @@ def workflow(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
     id = given.need("id")
     tree = calls_of(access, id, family=lambda root: access.family(root, _MOST_CALLS))
     calls = [call for call, _ in in_order(tree)]
-    access.know_types([call.id for call in calls])
+    access.know_origins([call.id for call in calls])
     now = access.store.now
     made: dict[str, dict[str, Any]] = {}
     for call in reversed(calls):  # children before their callers, without recursion
@@ -91,7 +89,7 @@ def workflow(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
             "promise": records.promise(access, call.promise, type=None if call.job is None else call.job["type"], brief=True),
             "task": call.task,
             "job": None if call.job is None else records.job(access, call.job, brief=True),
-            "note": call.note(now, access.redaction.failure),
+            "note": call.note(now, access.failure),
             "tookMs": call.took(now),
             "waitsFor": call.waits_for,
             "children": [made[child.id] for child in call.children],

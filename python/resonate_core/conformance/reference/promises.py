@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from . import jobs_steps, wire
 from .shape import Refused
 from .world import OLD, born_external, dispatch_instant, id_order, is_timer, project, settle, target, verdict
@@ -141,8 +139,18 @@ def carries(tags, wanted):
 
 def matches_glob(pattern, text):
     """Whether a text matches a pattern in which ``*`` matches any characters; nothing else is special."""
-    parts = [re.escape(part) for part in pattern.split("*")]
-    return re.fullmatch(".*".join(parts), text, re.DOTALL) is not None
+    beginning, *parts = pattern.split("*")
+    if not parts:
+        return text == pattern
+    if not text.startswith(beginning):
+        return False
+    at = len(beginning)
+    for part in parts[:-1]:  # the first occurrence of each part leaves the most for the others
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(text) - at >= len(parts[-1]) and text.endswith(parts[-1])
 
 
 def page(rows, data):

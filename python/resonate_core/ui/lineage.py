@@ -1,0 +1,67 @@
+"""What a record descends from: redaction by type follows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .._lineage import function_of
+
+__all__ = ["RERUN_OF", "RERUN_TYPES", "Origins", "origins_of", "origins_of_job"]
+
+#: The tag of a job that was enqueued again from the dashboard: the id of the job that it was made from.
+RERUN_OF = "rerun_of"
+#: The tag with the types of the jobs that it was made from, as a list in JSON, if they are others than its own: those jobs may be deleted.
+RERUN_TYPES = "rerun_types"
+_ABOVE = (RERUN_OF, "resonate:parent", "resonate:origin")
+
+
+@dataclass(frozen=True)
+class Origins:
+    """What decides whether the values of a record are redacted.
+
+    Attributes:
+        names: Its type, its function, and those of the jobs that it was made from.
+        above: The ids of the records that it descends from.
+    """
+
+    names: frozenset[str] = frozenset()
+    above: frozenset[str] = frozenset()
+
+    def __or__(self, other: Origins) -> Origins:
+        return Origins(self.names | other.names, self.above | other.above)
+
+
+def origins_of(row: Mapping[str, Any]) -> Origins:
+    """Return those of a promise, of the wire or of a snapshot, with its job.
+
+    Example:
+        >>> from resonate_core.ui.lineage import origins_of
+        >>> found = origins_of({"id": "b", "job": {"type": "mail"}, "tags": {"rerun_of": "a", "rerun_types": '["card"]'}})
+        >>> sorted(found.names), sorted(found.above)
+        (['card', 'mail'], ['a'])
+    """
+    return _origins(row.get("id"), row.get("job", {}).get("type"), row.get("tags"), row.get("param"))
+
+
+def origins_of_job(job: Mapping[str, Any]) -> Origins:
+    """Return those of a job of the wire."""
+    return _origins(job.get("id"), job.get("type"), job.get("tags"), job.get("payload"))
+
+
+def _origins(id: Any, type: Any, tags: Any, param: Any) -> Origins:
+    """Anything may be in a recording that somebody wrote."""
+    tags = tags if isinstance(tags, Mapping) else {}
+    names = [type, function_of(param) if isinstance(param, Mapping) else None, *_types_in(tags.get(RERUN_TYPES))]
+    above = [tags[name] for name in _ABOVE if name in tags and tags[name] != id]
+    return Origins(*(frozenset(one for one in some if isinstance(one, str)) for some in (names, above)))
+
+
+def _types_in(text: Any) -> Iterable[str]:
+    try:
+        found = json.loads(text) if isinstance(text, str) else []
+    except (ValueError, RecursionError):
+        return ()
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else ()
