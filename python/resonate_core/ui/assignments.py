@@ -17,7 +17,7 @@ NAMERS = frozenset(
 #: What may stand between a name and its value. The lookbehinds let each run of characters be examined once.
 _PLACE = re.compile(
     r"""(?P<of>(?<![\s"'`\\\])}])[\s"'`\\\])}]*(?P<sign>=>|[:=]))"""
-    r"""|(?P<item>["'`]\s*,)"""
+    r"""|(?P<item>(?<!\\)\\*["'`]\s*,)"""
     r"""|(?P<markup>>)"""
     r"""|(?<![\w-])--?(?P<flag>[\w-]+)[ \t]+"""
 )
@@ -62,20 +62,22 @@ class Assignments:
         folded = text.casefold()
         return any(literal in folded for literal in self._literals)
 
-    def hidden(self, text: str, to: str) -> tuple[str, int, int]:
-        """Return a text with the values replaced, how many they are, and how many places were examined."""
+    def hidden(self, text: str, to: str) -> tuple[str, list[str], int]:
+        """Return a text with the values replaced, the values without their quotes, and how many places were examined."""
         made: list[str] = []
-        copied = count = places = 0
+        values: list[str] = []
+        copied = places = 0
         found = _PLACE.search(text)
         while found is not None:
             places += 1
             start, end = self._value(text, found, copied)
             if start < end:
                 made += (text[copied:start], to)
-                copied, count = end, count + 1
+                values.append(text[start:end].strip("\"'`\\ \t\r\n,;"))
+                copied = end
             # An empty value, or none: the next place begins after this one.
             found = _PLACE.search(text, max(copied, found.end()))
-        return "".join(made) + text[copied:], count, places
+        return "".join(made) + text[copied:], values, places
 
     def _value(self, text: str, found: re.Match[str], least: int) -> tuple[int, int]:
         """Return the place of the value that belongs to a place in a text; an empty one if its key is not redacted."""

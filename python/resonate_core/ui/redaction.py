@@ -39,6 +39,8 @@ _SHORTEST = 4
 _SHORTEST_OF_TYPE = 8
 #: The most characters of the values that are replaced in one response. If there are more, all texts that may quote them are redacted.
 _MOST_SECRETS = 1_048_576
+#: The most characters of the rest of a line in which words are noted.
+_MOST_OF_LINE = 1000
 #: Members that name a record; a page needs them to ask for it.
 _NAMES = frozenset(("id", "ids", "root", "queue", "next", "cursor", "travel", "kind", "leader", "batch"))
 #: Members whose texts the product chooses, or that name something.
@@ -48,6 +50,8 @@ _STRUCTURE = _NAMES | {
 }
 #: Members below which the names are chosen by users, too.
 _OF_USERS = frozenset(("json", "tags", "headers", "promiseTags"))
+#: How many times a quoted value may be escaped as JSON, and the characters that any escaping changes.
+_ESCAPED, _ESCAPABLE = 4, re.compile(r"""["'\\&<>/\x00-\x1f\x7f-\U0010ffff]+""")
 #: What begins as the base64 of JSON does.
 _BASE64 = re.compile(r"(?<![\w+/-])(?:e[wy]|[WI])[\w+/-]{8,}={0,2}", re.ASCII)
 
@@ -248,7 +252,7 @@ class Redaction:
                     return json.dumps(content, ensure_ascii=False)
         if len(text) > _SHORTEST:
             text = _BASE64.sub(lambda found: self._base64(found[0], levels), text)
-        return self._assigned(text)
+        return self._assigned(text, note=True)
 
     def _base64(self, text: str, levels: int) -> str:
         """Return the base64 of JSON, as the product encodes payloads, without the values of redacted keys."""
@@ -267,12 +271,19 @@ class Redaction:
             return text
         return base64.b64encode(json.dumps(content, ensure_ascii=True).encode()).decode()
 
-    def _assigned(self, text: str) -> str:
+    def _assigned(self, text: str, *, note: bool) -> str:
         if not self.rules.by_key or not self.rules.assignments.may_be_in(text):
             return text
-        made, count, places = self.rules.assignments.hidden(text, REDACTED)
-        self.count += count
+        made, values, places = self.rules.assignments.hidden(text, REDACTED)
+        self.count += len(values)
         self.left -= _PLACE * places
+        for value in values if note else ():
+            self._note(value, _SHORTEST)
+            # The value may be followed by other words of its line: what looks like a secret is one.
+            for word in value[:_MOST_OF_LINE].split():
+                word = word.strip("\"'`()[]{}<>,;")
+                if word != value and any(letter.isdigit() for letter in word):
+                    self._note(word, _SHORTEST_OF_TYPE)
         return made
 
     # --- responses ----------------------------------------------------------------------------------------------------------
@@ -293,7 +304,7 @@ class Redaction:
                 return value
             if self._room < 0 and (of_user or key not in _STRUCTURE):
                 return REDACTED
-            return self._without_secrets(value if of_user else self._assigned(value), cut or value.endswith("…"))
+            return self._without_secrets(value if of_user else self._assigned(value, note=False), cut or value.endswith("…"))
         if isinstance(value, Mapping):
             cut = bool(value.get("truncated"))
             return {
@@ -317,17 +328,20 @@ class Redaction:
         return replaced.decode("utf-8", "surrogatepass") + end
 
     def _forms(self) -> Iterable[str]:
-        """The noted values as texts hold them: plain, with the escapes of JSON, Python, addresses and markup."""
+        """The noted values as texts hold them: plain, and with the escapes of JSON in JSON, Python, addresses and markup."""
         for secret in self._secrets:
             secret = secret[: _LONGEST_NEEDLE + 1]
             yield secret
             if secret.isalnum() and secret.isascii():
                 continue
-            in_json = json.dumps(secret)[1:-1]
-            yield from (in_json, json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(in_json)[1:-1], repr(secret)[1:-1])
-            yield from (html.escape(secret), json.dumps(json.dumps(secret, ensure_ascii=False)[1:-1], ensure_ascii=False)[1:-1])
+            forms = {secret, repr(secret)[1:-1]}
+            for _ in range(_ESCAPED):
+                forms = {json.dumps(form, ensure_ascii=ascii)[1:-1] for form in forms for ascii in (True, False)} - {secret}
+                yield from forms
             plain = secret.encode("utf-8", "replace")
-            yield from (quote(plain), quote(plain, safe=""), quote_plus(plain))
+            yield from (repr(secret)[1:-1], html.escape(secret), quote(plain), quote(plain, safe=""), quote_plus(plain))
+            # Whatever else escapes a text leaves these parts of it.
+            yield from (part for part in _ESCAPABLE.split(secret) if len(part) >= _SHORTEST_OF_TYPE)
 
 
 def _encoded(text: str) -> bytes:
