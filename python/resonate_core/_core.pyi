@@ -24,6 +24,7 @@ __all__: list[str] = [
     "Envelope",
     "Fenced",
     "Fired",
+    "Glob",
     "Job",
     "JobBatch",
     "JobHeartbeat",
@@ -32,6 +33,7 @@ __all__: list[str] = [
     "JobsFound",
     "ManualClock",
     "Message",
+    "Needles",
     "Page",
     "Promise",
     "PromiseBatch",
@@ -3319,6 +3321,44 @@ class Views:
             >>> _ = store.promises.create("a", timeout=1000), store.promises.create("b", timeout=1000)
             >>> [promise["id"] for promise in store.views.rows(["b", "c"])["promises"]]
             ['b']
+        """
+
+class Glob:
+    """
+    A pattern in which `*` stands for any run of bytes, as in the searches of ids. A match takes time linear in the text.
+
+    Example:
+        >>> from resonate_core._core import Glob
+        >>> Glob(b"a*c").matches(b"abc"), Glob(b"a*c").matches(b"ab")
+        (True, False)
+    """
+    def __init__(self, pattern: bytes) -> None: ...
+    def matches(self, text: bytes) -> bool:
+        """
+        Return whether the whole text matches.
+        """
+
+class Needles:
+    """
+    Texts, all occurrences of which are found in another text in one pass.
+
+    Args:
+        needles: The texts. Of a long one, only the beginning is compared, and the rest of the text counts as its occurrence.
+
+    Example:
+        >>> from resonate_core._core import Needles
+        >>> Needles([b"abc", b"bcd"]).replaced(b"xabcdx abx", b"-")
+        b'x-x abx'
+    """
+    def __init__(self, needles: collections.abc.Sequence[bytes]) -> None: ...
+    def replaced(self, text: bytes, to: bytes, cut: bool = False) -> bytes:
+        """
+        Return a text with each stretch of occurrences, which may overlap, replaced.
+
+        Args:
+            text: The text.
+            to: What replaces them.
+            cut: Whether the text is the beginning of a longer one: the beginning of a needle at its end, of 4 bytes or more, is replaced, too.
         """
 
 class Recording:

@@ -22,6 +22,9 @@ _PLACE = re.compile(
     r"""|(?<![\w-])--?(?P<flag>[\w-]+)[ \t]+"""
 )
 _WORD = re.compile(r"[\w-]+")
+_TOKEN = re.compile(r"(?<!\S)[\w.~+/=-]{8,}(?!\S)")
+#: The most characters of the rest of a line in which such words are looked for.
+_MOST_OF_LINE = 1000
 #: The most characters of a name that are compared.
 _LONGEST = 256
 #: The most characters of a line that are searched for the bracket around a pair.
@@ -62,10 +65,10 @@ class Assignments:
         folded = text.casefold()
         return any(literal in folded for literal in self._literals)
 
-    def hidden(self, text: str, to: str) -> tuple[str, list[str], int]:
-        """Return a text with the values replaced, the values without their quotes, and how many places were examined."""
+    def hidden(self, text: str, to: str) -> tuple[str, list[list[str]], int]:
+        """Return a text with the values replaced, the values as others may quote them, and how many places were examined."""
         made: list[str] = []
-        values: list[str] = []
+        values: list[list[str]] = []
         copied = places = 0
         found = _PLACE.search(text)
         while found is not None:
@@ -73,7 +76,7 @@ class Assignments:
             start, end = self._value(text, found, copied)
             if start < end:
                 made += (text[copied:start], to)
-                values.append(text[start:end].strip("\"'`\\ \t\r\n,;"))
+                values.append(_quotable(text[start:end]))
                 copied = end
             # An empty value, or none: the next place begins after this one.
             found = _PLACE.search(text, max(copied, found.end()))
@@ -110,6 +113,13 @@ class Assignments:
             return 0, 0
         closed = text.find(f"</{name[0]}", end)
         return end + 1, len(text) if closed < 0 else closed
+
+
+def _quotable(value: str) -> list[str]:
+    """Return the text in quotes; of a value without quotes the words that look like secrets, since its end is not known."""
+    if _OPENING.match(value):
+        return [value.strip("\"'`\\")]
+    return [word for word in _TOKEN.findall(value[:_MOST_OF_LINE]) if any(letter.isdigit() for letter in word)]
 
 
 def _line_end(text: str, at: int) -> int:

@@ -39,8 +39,6 @@ _SHORTEST = 4
 _SHORTEST_OF_TYPE = 8
 #: The most characters of the values that are replaced in one response. If there are more, all texts that may quote them are redacted.
 _MOST_SECRETS = 1_048_576
-#: The most characters of the rest of a line in which words are noted.
-_MOST_OF_LINE = 1000
 #: Members that name a record; a page needs them to ask for it.
 _NAMES = frozenset(("id", "ids", "root", "queue", "next", "cursor", "travel", "kind", "leader", "batch"))
 #: Members whose texts the product chooses, or that name something.
@@ -277,13 +275,8 @@ class Redaction:
         made, values, places = self.rules.assignments.hidden(text, REDACTED)
         self.count += len(values)
         self.left -= _PLACE * places
-        for value in values if note else ():
-            self._note(value, _SHORTEST)
-            # The value may be followed by other words of its line: what looks like a secret is one.
-            for word in value[:_MOST_OF_LINE].split():
-                word = word.strip("\"'`()[]{}<>,;")
-                if word != value and any(letter.isdigit() for letter in word):
-                    self._note(word, _SHORTEST_OF_TYPE)
+        for quotable in (one for some in values for one in some) if note else ():
+            self._note(quotable, _SHORTEST)
         return made
 
     # --- responses ----------------------------------------------------------------------------------------------------------
