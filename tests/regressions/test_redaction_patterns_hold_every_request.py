@@ -63,7 +63,7 @@ def views_of(name: str) -> None:
     text = payload if isinstance(payload, str) else json.dumps(payload)
     store.jobs.enqueue("t", payload, id="j", max_retries=0, tags={"text": text[:1000]})
     (job,) = store.jobs.claim("default", worker="w", lease=1000, start=1)
-    store.jobs.report("j", job.version, lines=[text[:10_000]])
+    store.jobs.report("j", job.version, lines=[text[:300].replace("\n", " ")])
     store.jobs.fail("j", job.version, "E", text[:30_000], text)
     ui = client_of(store, **KEYS)
     for view, query in (("jobs", {}), ("job", {"id": "j"}), ("why", {"id": "j"}), ("jobs", {"arg": "x"}), ("jobs", {"error": "x"})):
