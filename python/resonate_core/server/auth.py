@@ -123,8 +123,7 @@ class Identity:
             False
         """
         return self.unrestricted or all(
-            self.may_touch([queue]) or queue == SHARED_QUEUE or Globs(self.queues).match(queue)
-            for queue in queues
+            self.may_touch([queue]) or queue == SHARED_QUEUE or Globs(self.queues).match(queue) for queue in queues
         )
 
 

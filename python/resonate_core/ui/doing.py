@@ -50,7 +50,11 @@ def need_operator(principal: Principal, site: Site) -> None:
         Refused: The principal must not act.
     """
     if not principal.may("operate"):
-        why = "the store was opened for reading: start the dashboard with --operate" if site.read_only else site.no_role or "Forbidden"
+        why = (
+            "the store was opened for reading: start the dashboard with --operate"
+            if site.read_only
+            else site.no_role or "Forbidden"
+        )
         site.audit.add(site.store.now, principal, "do", {}, 403, False, why)
         raise Refused(403, why)
 
