@@ -75,5 +75,5 @@ def test_a_refused_action_leaves_a_line_without_its_body() -> None:
     store: rc.Store[Any] = rc.Store(clock=rc.ManualClock())
     ui = client_of(store, "read")
     assert ui.do("job.run", {"id": "j", "tags": {"a": TEXT}}).status_code == 403
-    (line,) = ui.app.site.audit.newest()
+    (line,) = ui.see("audit")["items"]
     assert (line["kind"], line["status"], line["target"], line["who"]) == ("do", 403, {}, "tester")
