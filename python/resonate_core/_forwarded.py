@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
-__all__ = ["client_address", "ip_text", "is_forwarded"]
+__all__ = ["PEER_IS_KNOWN", "client_address", "ip_text", "is_forwarded"]
 
 #: Names of headers that proxies add, in lower case. A client can add them, too, which takes rights and gives none.
 _OF_PROXIES = re.compile(
@@ -17,6 +17,8 @@ _OF_PROXIES = re.compile(
 #: An entry of X-Forwarded-For may have a port, and an IPv6 address in brackets then.
 _ENTRY = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::\d+)?|([0-9.]+)(?::\d+)?|([0-9A-Fa-f:.]+)", re.ASCII)
 _MOST_ENTRIES, _LONGEST = 32, 4096
+#: In a scope: whether its `client` is the peer of the connection for certain.
+PEER_IS_KNOWN = "resonate_core.peer_is_known"
 
 Networks = Sequence[IPv4Network | IPv6Network]
 
@@ -64,7 +66,7 @@ def client_address(scope: Mapping[str, Any], trusted: Networks = ()) -> str | No
         trusted: The networks of the trusted proxies.
 
     Returns:
-        An IP address; None if the peer has none, for example on a Unix socket.
+        An IP address; None if the peer has none, for example on a Unix socket, or if uvicorn has replaced it by what a header says.
 
     Example:
         >>> from ipaddress import ip_network
@@ -75,10 +77,13 @@ def client_address(scope: Mapping[str, Any], trusted: Networks = ()) -> str | No
     """
     client = scope.get("client")
     peer = address = None if client is None else ip_text(str(client[0]))
+    given = ",".join(value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for")
+    entries = given[-_LONGEST:].split(",")[-_MOST_ENTRIES:]
+    if client is not None and not scope.get(PEER_IS_KNOWN) and _is_said(client, given.split(",")):
+        return None
     if address is None or not _is_in(address, trusted):
         return address
-    given = ",".join(value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for")
-    for entry in reversed(given[-_LONGEST:].split(",")[-_MOST_ENTRIES:]):
+    for entry in reversed(entries):
         found = _ENTRY.fullmatch(entry.strip(" \t"))
         said = None if found is None else ip_text(found[1] or found[2] or found[3])
         if said is None:
@@ -87,6 +92,14 @@ def client_address(scope: Mapping[str, Any], trusted: Networks = ()) -> str | No
         if not _is_in(address, trusted):
             break
     return address
+
+
+def _is_said(client: Sequence[Any], entries: Iterable[str]) -> bool:
+    """Whether uvicorn has replaced a peer by an entry of the header: it believes every process of this machine by default.
+
+    The port is then that of the entry, or 0, which no peer has.
+    """
+    return client[1] == 0 or f"{client[0]}:{client[1]}" in (entry.strip().replace("[", "").replace("]", "") for entry in entries)
 
 
 def _is_in(address: str, networks: Networks) -> bool:

@@ -8,19 +8,34 @@ import json
 import logging
 from typing import Any
 
+import httpx
 import jwt
 import pytest
+import uvicorn
 
 import resonate_core as rc
 from resonate_core._forwarded import client_address
 from resonate_core.asgi import AuthSettings, ServerSettings, UiSettings
 from resonate_core.server.settings import Settings
+from resonate_core.testing.servers import Listener
+from resonate_core.ui import create_ui
 from resonate_core.ui.principal import Principal
 from server.live_server import serving
 from ui.ui_client import PAGE, Client, client_of
 
 SECRET = "a secret of thirty-two bytes, or more"
-FORGED = ["1.2.3.4", "root by admin from 10.0.0.1", "1.2.3.4, 5.6.7.8", "::1", "127.0.0.1\t200", "%s", "", "9" * 5000]
+FORGED = [
+    "1.2.3.4",
+    "1.2.3.4:5000",
+    "127.0.0.1",
+    "root by admin from 10.0.0.1",
+    "1.2.3.4, 5.6.7.8",
+    "::1",
+    "127.0.0.1\t200",
+    "%s",
+    "",
+    "9" * 5000,
+]
 
 
 def address_and_log(store: rc.Store, headers: dict[str, str], caplog: Any, allow: list[str], sub: str = "ann") -> tuple[Any, str]:
@@ -90,8 +105,6 @@ def test_names_and_kinds_forge_no_line(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_a_principal_of_an_app_has_the_address_of_the_peer_or_one_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
-    from resonate_core.ui import create_ui
-
     for given, expected in ((None, "127.0.0.1"), ("203.0.113.9", "203.0.113.9"), ("root by admin from 10.0.0.1", None)):
         app = create_ui(
             rc.Store(clock=rc.ManualClock(0)), role=lambda scope, given=given: Principal("operate", "ann", address=given)
@@ -101,8 +114,24 @@ def test_a_principal_of_an_app_has_the_address_of_the_peer_or_one_of_its_own(cap
         assert ui.see("audit")["items"][0]["from"] == expected
 
 
+def test_uvicorn_as_it_is_by_default_forges_no_address() -> None:
+    """A mounted dashboard, or `create_app`, under a server of one's own: uvicorn replaces the address of the peer by the header's."""
+    store = rc.Store(clock=rc.ManualClock(0))
+    store.queues.set("q")
+    config = uvicorn.Config(create_ui(store, role="operate"), log_level="error", lifespan="off", ws="none")
+    running = Listener(config.app, uvicorn.Server(config))
+    try:
+        for headers in ({"x-forwarded-for": "1.2.3.4"}, {"x-forwarded-for": "1.2.3.4:5000"}, {"x-forwarded-for": "[::2]:5"}, {}):
+            with httpx.Client(base_url=f"http://127.0.0.1:{running.port}/", headers={**PAGE, **headers}, timeout=60) as page:
+                assert page.post("api/do", json={"kind": "queue.pause", "data": {"queue": "q"}}).status_code == 200
+                assert page.get("api/audit").json()["items"][0]["from"] == (None if headers else "127.0.0.1")
+    finally:
+        running.stop()
+
+
 def test_client_address() -> None:
     assert client_address({"client": None, "headers": []}) is None
-    assert client_address({"client": ("not an address", 0), "headers": []}) is None
-    assert client_address({"client": ("::ffff:10.0.0.1", 0), "headers": []}) == "10.0.0.1"
+    assert client_address({"client": ("not an address", 5), "headers": []}) is None
+    assert client_address({"client": ("::ffff:10.0.0.1", 5), "headers": []}) == "10.0.0.1"
+    assert client_address({"client": ("1.2.3.4", 0), "headers": [(b"x-forwarded-for", b"1.2.3.4")]}) is None  # by uvicorn
     assert UiSettings().role is None

@@ -15,6 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from .._core import Envelope, RequestLimits, Store
 from .._damper import ENDS_OF_RUNS
+from .._forwarded import PEER_IS_KNOWN
 from .._stopwatch import seconds
 from .._store_threads import open_apart
 from ..errors import StoreBusy, StoreError
@@ -82,6 +83,7 @@ class ResonateApp:
     def __init__(self, store: Store | Callable[[], Store], settings: Settings) -> None:
         self.settings = settings
         self.random = Random()  # spreads the retries of pushes; a simulation seeds it
+        self.peers_are_known = False  # whether no header has replaced the `client` of a scope
         self._open: Callable[[], Store] | None = None
         self._opening: asyncio.Future[Store] | None = None  # by the first requests, without a lifespan
         self._store: Store | None = None
@@ -253,7 +255,8 @@ class ResonateApp:
         if path == JOB_STREAM:
             return self._job_stream(scope, receive, send)
         if self._dashboard is not None and (path == _UI or path.startswith(_BELOW_UI)):
-            return self._dashboard({**scope, "path": root + path, "root_path": root + _UI}, receive, send)
+            known = {PEER_IS_KNOWN: self.peers_are_known}
+            return self._dashboard({**scope, **known, "path": root + path, "root_path": root + _UI}, receive, send)
         if path in _LEGACY or path.startswith(_BELOW_LEGACY):
             return _answer(send, 410, b'{"error":"This endpoint is no longer supported. Please update to the latest SDK."}')
         if path in self._pages.paths:

@@ -78,6 +78,8 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _uvicorn_config(settings: Settings, app: Any) -> uvicorn.Config:
     server = settings.server
+    if isinstance(app, ResonateApp):
+        app.peers_are_known = True  # because of proxy_headers
     return uvicorn.Config(
         app,
         host=server.host,
