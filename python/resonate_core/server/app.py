@@ -408,12 +408,13 @@ class ResonateApp:
         if isinstance(prefix, int):
             await _answer(send, prefix, b'{"error":"%s"}' % REASONS[prefix].encode())
             return
-        if await self._may_open_stream(runtime, scope, send):
-            await runtime.poll.serve(*segments, prefix, receive, send)
+        if await self._may_open_stream(runtime, prefix, scope, send):
+            with runtime.stream_places.taken(prefix):
+                await runtime.poll.serve(*segments, prefix, receive, send)
 
-    async def _may_open_stream(self, runtime: Runtime, scope: Scope, send: Send) -> bool:
+    async def _may_open_stream(self, runtime: Runtime, prefix: str, scope: Scope, send: Send) -> bool:
         """Return whether a permitted stream is opened; if not, the request is answered here."""
-        if runtime.poll.closed or runtime.open_streams >= self.settings.limits.streams:
+        if runtime.poll.closed or not runtime.stream_places.is_free(prefix):
             self.metrics.refused.labels("streams").inc()
             await _answer(send, 503, b'{"error":"Poll registration at capacity"}', _RETRY_AFTER)
             return False
@@ -438,8 +439,11 @@ class ResonateApp:
         if isinstance(announced, int):
             await _answer(send, announced, b'{"error":"%s"}' % REASONS[announced].encode())
             return
-        if await self._may_open_stream(runtime, scope, send):
-            await runtime.job_streams.serve(announced, receive, send)
+        prefix = self._authorizer.prefix_of_stream(scope)
+        assert isinstance(prefix, str), "a stream of jobs is permitted to the tokens that may open a poll stream"
+        if await self._may_open_stream(runtime, prefix, scope, send):
+            with runtime.stream_places.taken(prefix):
+                await runtime.job_streams.serve(announced, receive, send)
 
 
 def _below(root: str, path: str, place: str) -> bytes:

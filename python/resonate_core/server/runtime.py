@@ -22,6 +22,7 @@ from .poll import Poll
 from .push import Push
 from .serial_executor import SerialExecutor
 from .settings import Settings
+from .stream_places import StreamPlaces
 
 if TYPE_CHECKING:
     from .._core import Message
@@ -53,6 +54,7 @@ class Runtime:
         self._metrics = metrics
         delivery, streams, url = settings.delivery, settings.streams, settings.server.url
         self.loop = asyncio.get_running_loop()
+        self.stream_places = StreamPlaces(settings.limits)
         self.counting = store.watch(-1)
         self.damper = Damper(seconds)
         self.executor = SerialExecutor("resonate-store")

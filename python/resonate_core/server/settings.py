@@ -233,7 +233,8 @@ class LimitSettings(_Table):
     )
     requests_in_flight: int = Field(default=10_000, ge=1, description="requests under way; beyond: 429 and Retry-After")
     connections: int = Field(default=20_000, ge=1, description="open connections, including streams; beyond: 503")
-    streams: int = Field(default=10_000, ge=1, description="open poll streams; beyond: 503")
+    streams: int = Field(default=10_000, ge=1, description="open poll streams and job streams; beyond: 503")
+    streams_of_prefix: int = Field(default=5000, ge=1, description="those of the tokens with one prefix; beyond: 503")
 
 
 class StreamSettings(_Table):

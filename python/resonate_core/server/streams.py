@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["Stream", "Streams"]
 
 
+#: The most ids without a stream for which messages wait; beyond, the oldest one gives way.
+_MOST_IN_GRACE = 10_000
+
+
 class Stream:
     """One open connection of a client.
 
@@ -136,6 +140,8 @@ class Streams:
             del self._groups[stream.group]
         self._drop_expired()
         self._grace_until[stream.group, stream.id] = self._now() + self._grace
+        if len(self._grace_until) > _MOST_IN_GRACE:
+            del self._grace_until[next(iter(self._grace_until))]
 
     def choose(self, address: PollAddress, about: str) -> Stream | None:
         """Return the stream that gets a message about an id now.
