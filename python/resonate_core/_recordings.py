@@ -1,7 +1,7 @@
-"""The lines of a recording, checked as they are read: a recording may come from anybody.
+"""The lines of a recording, checked as they are read: a recording may come from a stranger.
 
-Every reader of recordings in Python takes its lines from here: histories, timelines, time travel, stories and their tests. What they
-get has the types and ranges of what `Store.record` writes, so that none of them needs a check of its own.
+Every reader of recordings in Python takes its lines from here: histories, timelines, time travel, stories and their tests. The lines
+have the types and ranges that `Store.record` writes, so that no reader needs a check of its own.
 """
 
 from __future__ import annotations
@@ -137,8 +137,12 @@ _MEMBERS: dict[str, _Rule] = {
 }
 #: A request may ask for an instant that its engine refused: the action in a fence is answered by itself.
 _OF_REQUESTS = _MEMBERS | _named(_INSTANTS, _INT_RULE, int)
-#: The content of payloads and the data of errors belong to programs: any JSON.
-_OPAQUE = frozenset(("data",))
+_VALUE = _named("data", "a text", str)
+#: The members of some objects have rules of their own: values are encoded texts, and an error has a message.
+_OWN_RULES = {
+    **dict.fromkeys(("param", "value", "promiseParam", "payload", "result"), _VALUE),
+    "error": _named("message", "a text", str),
+}
 
 
 class LineReader:
@@ -272,6 +276,9 @@ def _walk(value: dict[str, Any] | list[Any], path: str, rules: Mapping[str, _Rul
                 _walk(one, f"{path}[{place}]", rules, depth + 1, opaque)
         return
     assert isinstance(value, dict)
+    parent = path.rpartition(".")[2]
+    if not opaque and parent in _OWN_RULES:
+        rules = {**rules, **_OWN_RULES[parent]}
     for name, one in value.items():
         kind = one.__class__
         if not opaque and one is not None and (rule := rules.get(name)) is not None:
@@ -280,7 +287,7 @@ def _walk(value: dict[str, Any] | list[Any], path: str, rules: Mapping[str, _Rul
                 _refuse(f"{path}.{name}", words, one)
         if kind in _CONTAINERS:
             # The data of an envelope are `req.data` and `res.data`, and those of the actions in them; of an error, any JSON.
-            own = opaque or name in _FREE or (name in _OPAQUE and path.rpartition(".")[2].startswith("error"))
+            own = opaque or name in _FREE or (name == "data" and parent == "error")
             _walk(one, f"{path}.{name}", rules, depth + 1, own)
 
 

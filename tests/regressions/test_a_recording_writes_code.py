@@ -97,6 +97,11 @@ BROKEN: list[tuple[str, Any, str]] = [
     ("data that are a text", request(req={**request()["req"], "data": CODE}), "req.data must be an object"),
     ("a reply that is a list", request(res=[CODE]), "res must be an object"),
     ("tags that hold a number", request(req={**request()["req"], "data": {"id": "a", "tags": {"a": 1}}}), "req.data.tags must be"),
+    (
+        "data of a value that are an object",
+        request(req={**request()["req"], "data": {"id": "a", "param": {"data": {}}}}),
+        "req.data.param.data must be a text",
+    ),
     ("a worker that is an object", request(req={**request()["req"], "data": {"worker": {}}}), "req.data.worker must be a text"),
     ("a format as a step", {"kind": "step.{id:>200000000}", "now": 1000, "req": {"id": "a"}, "res": {}}, "kind must be open"),
     ("an attribute as a step", {"kind": "step.{id.nosuch}", "now": 1000, "req": {"id": "a"}, "res": {}}, "kind must be open"),

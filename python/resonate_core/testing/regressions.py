@@ -81,7 +81,7 @@ TOKEN = (
 
 
 def _in_docstring(text: str) -> str:
-    """Return a text of others as it may stand in a docstring: one line, which ends no literal and escapes nothing."""
+    """Return a text of others as a part of a docstring: one line, which ends no literal and escapes nothing."""
     plain = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
     return plain.replace("\\", "\\\\").replace('"""', "'''")
 

@@ -1,4 +1,4 @@
-"""Rooms: what the senders of requests may take of the memory and the threads of a dashboard, so that nobody takes those of others.
+"""Rooms: what the senders of requests may take of the memory and the threads of a dashboard, so that no sender takes those of others.
 
 A room belongs to a prefix, or to a role without a prefix. The rooms of prefixes share a total; those of roles do not, so an
 administrator is served whatever tenants do.
@@ -42,7 +42,7 @@ class Places:
 
     Args:
         each: The places of a room.
-        name: Of the setting that says so.
+        name: Of the setting that has this number.
         what: Takes a place, in the plural.
         status: Refuses a principal without a free place.
     """
@@ -133,8 +133,8 @@ class _Side:
             self._pool.submit(self._run, [(room, made, function)])
 
     def _run(self, handed: list[tuple[Room, Future[Any], Callable[[], Any]]]) -> None:
-        # An error has the frames that it came through, and its future has the error. What is taken out here, and deleted below, makes no
-        # circle of them: it would keep the body of a request until a collection.
+        # An error has the frames that it came through, and its future has the error. The future is taken out here, and deleted below:
+        # a circle of them would keep the body of a request until a collection.
         room, made, function = handed.pop()
         try:
             if made.set_running_or_notify_cancel():

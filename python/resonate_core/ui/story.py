@@ -38,7 +38,7 @@ _BODY = """() -> None:
 """
 #: The most ids whose state is compared at the end.
 _MOST_STATES = 200
-#: The most bytes of the lines that become a test: nobody reads a longer one.
+#: The most bytes of the lines that become a test: no person reads a longer one.
 _MOST_BYTES = 4_194_304
 _WIDTH = 120
 
