@@ -21,6 +21,7 @@ from .._store_threads import open_apart
 from ..errors import StoreBusy, StoreError
 from .authorizer import REASONS, Authorizer, header
 from .batcher import Answer
+from .body_timeout import discard_rest
 from .logs import TagWarnings
 from .metrics import KINDS, Metrics
 from .origins import JOB_STREAM, Origins, asks_for_a_page
@@ -47,9 +48,6 @@ _BELOW_LEGACY = tuple(f"{path}/" for path in _LEGACY)
 _OPEN_PAGES = ("/health", "/ready")
 #: Seconds for which the body of a request is waited for, at least.
 _BODY_TIMEOUT = 30
-#: Seconds: how long a refused client may pause while it sends the rest of its body, and how long it may send.
-_PAUSE_OF_REST = 1.0
-_TIMEOUT_OF_REST = 30.0
 _RETRY_AFTER = (b"retry-after", b"1")
 _ONLY_POST = (405, b'{"error":"only POST is served here"}', (b"allow", b"POST"))
 _ONLY_GET = (405, b'{"error":"only GET is served here"}', (b"allow", b"GET, HEAD"))
@@ -372,7 +370,7 @@ class ResonateApp:
             return
         await _begin_answer(send, status, body, (b"connection", b"close"))
         await send({"type": "http.response.body", "body": body, "more_body": True})
-        await _discard_rest(receive)
+        await discard_rest(receive)
         await send({"type": "http.response.body", "body": b""})
 
     async def _rest(self, first: bytes, scope: Scope, receive: Receive) -> tuple[bytes | None, bool]:
@@ -459,18 +457,6 @@ def _failed(envelope: Envelope, error: Exception, outcome_may_be_unknown: bool) 
     if outcome_may_be_unknown:
         return 500, envelope.refusal(500, "the store failed; the server's log says why, and whether anything was done")
     return 500, envelope.refusal(500, "the store failed and nothing was done; the server's log says why")
-
-
-async def _discard_rest(receive: Receive) -> None:
-    """Read and discard a body until it ends, the client pauses, or its time is over."""
-    until = seconds() + _TIMEOUT_OF_REST
-    more = True
-    while more and seconds() < until:
-        try:
-            message = await asyncio.wait_for(receive(), _PAUSE_OF_REST)
-        except asyncio.TimeoutError:  # in Python 3.10 it is not the built-in TimeoutError
-            return
-        more = message["type"] == "http.request" and message.get("more_body", False)
 
 
 async def _answer(send: Callable[[Any], Any], status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:

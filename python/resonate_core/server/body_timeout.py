@@ -1,11 +1,20 @@
-"""A time limit for the bodies of requests."""
+"""Time limits for the bodies of requests."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["BodyTimeout"]
+from .._stopwatch import seconds as now
+
+if TYPE_CHECKING:
+    from starlette.types import Receive
+
+__all__ = ["BodyTimeout", "discard_rest"]
+
+#: Seconds: how long a refused client may pause while it sends the rest of its body, and how long it may send.
+_PAUSE_OF_REST = 1.0
+_TIMEOUT_OF_REST = 30.0
 
 
 class BodyTimeout:
@@ -56,3 +65,15 @@ class BodyTimeout:
     def close(self) -> None:
         """End the limit for all tasks."""
         self._timer.cancel()
+
+
+async def discard_rest(receive: Receive) -> None:
+    """Read and discard a body until it ends, the client pauses, or its time is over."""
+    until = now() + _TIMEOUT_OF_REST
+    more = True
+    while more and now() < until:
+        try:
+            message = await asyncio.wait_for(receive(), _PAUSE_OF_REST)
+        except asyncio.TimeoutError:  # in Python 3.10 it is not the built-in TimeoutError
+            return
+        more = message["type"] == "http.request" and message.get("more_body", False)
