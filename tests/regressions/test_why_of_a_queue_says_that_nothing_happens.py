@@ -78,3 +78,10 @@ def test_a_principal_sees_its_own_ids_alone(store: Any) -> None:
     assert "theirs" not in client_of(store, prefix="mine").get("why", id="mine.q").text
     store.jobs.enqueue("t", id="mine.j", queue="mine.q", process_in=2000)
     assert client_of(store, prefix="mine").see("why", id="mine.q")["next"] == {"what": "job mine.j becomes pending", "at": 2000}
+
+
+def test_steps_of_others_do_not_change_the_answer(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stuck, "_MOST_WAITING", 2)
+    store.jobs.enqueue_many("t", [None] * 3, queue="theirs.q", ids=[f"theirs.{n}" for n in range(3)], process_in=500)
+    store.jobs.enqueue("t", id="mine.j", queue="mine.q", process_in=2000)
+    assert client_of(store, prefix="mine.").see("why", id="mine.q")["next"] == {"what": "job mine.j becomes pending", "at": 2000}
