@@ -225,6 +225,23 @@ def test_no_action_is_answered_by_the_rows_of_others() -> None:
         assert replies(first, view, query) == replies(second, view, query), (view, query)
 
 
+@pytest.mark.parametrize("tag", ["rerun_of", "resonate:origin", "resonate:parent", "resonate:branch", "resonate:schedule"])
+def test_redaction_by_type_does_not_tell_of_an_id_of_others(tag: str) -> None:
+    """A record of a tenant that claims to descend from one of others is shown the same, whatever that is."""
+    store = rc.Store(clock=rc.ManualClock(1000))
+    crowd(store)
+    store.jobs.enqueue("card", {"pan": "4111"}, id="a.card")
+    site = Site(store, UiOptions(redact_types=["card"]))
+    ui = client(store, "b.", site, role="operate")
+    seen = []
+    for place, above in enumerate(("a.card", "a.secret-job-two", "a.none", "zzz.none")):
+        id = f"b.{place}"
+        assert ui.do("job.enqueue", {"id": id, "type": "t", "payloadJson": {"n": 1}, "tags": {tag: above}}).status_code == 200
+        answers = [ui.get(view, id=id).text for view in ("job", "promise", "workflow", "jobs", "why")]
+        seen.append([text.replace(id, "ID").replace(above, "ABOVE") for text in answers])
+    assert seen[1:] == seen[:1] * 3
+
+
 # --- cursors ------------------------------------------------------------------------------------------------------------------
 
 

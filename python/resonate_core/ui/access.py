@@ -209,7 +209,8 @@ class StoreAccess(Requests):
         """Return whether the values of a record are redacted as a whole. Every view, fork, preview, story and audit line asks this.
 
         They are if the record, or one that it descends from, has a redacted type or function: its caller, its workflow, and
-        the job that it was made from by `job.rerun`.
+        the job that it was made from by `job.rerun`. A record that names one that the principal must not see is redacted, too:
+        otherwise it would tell whether that exists and has a redacted type.
 
         Args:
             id: The id of the record; None of one that has no row.
@@ -225,7 +226,7 @@ class StoreAccess(Requests):
                 return True
             above = [other for one in waiting for other in one.above if other not in seen]
             seen.update(above)
-            if len(seen) > _MOST_ANCESTORS:
+            if len(seen) > _MOST_ANCESTORS or not all(self.principal.sees(other) for other in above):
                 return True
             waiting = self._origins_of(above)
         return False
