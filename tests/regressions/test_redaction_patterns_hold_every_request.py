@@ -95,7 +95,7 @@ def test_what_is_beyond_the_budget_is_redacted() -> None:
 def test_a_list_beyond_the_budget_is_answered() -> None:
     store: rc.Store[Any] = rc.Store(clock=rc.ManualClock())
     for i in range(12):
-        store.jobs.enqueue("t", {"note": "token " * 300_000, "i": i}, id=f"j{i}")
+        store.jobs.enqueue("t", {"note": f"{i} token " * 200_000, "i": i}, id=f"j{i}")
     ui = client_of(store, **KEYS)
     shown = ui.see("jobs")["items"]
     assert len(shown) == 12 and REDACTED in json.dumps(shown[-1]["payload"])

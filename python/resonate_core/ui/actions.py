@@ -78,8 +78,8 @@ def _refuse_comparison(access: StoreAccess, data: Mapping[str, Any]) -> None:
     job = access.find("job", id)
     if job is None:
         return
-    before = access.redaction.count
-    if records.job(access, job)["payload"]["kind"] == "redacted" or access.redaction.count > before:
+    redaction = Redaction(access.redaction.rules)
+    if records.job(access.redacting(redaction), job)["payload"]["kind"] == "redacted" or redaction.count:
         raise Refused(409, f"job {id!r} exists")
 
 

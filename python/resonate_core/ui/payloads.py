@@ -76,7 +76,7 @@ def shown(value: Mapping[str, Any] | None, redaction: Redaction, *, hidden: bool
         if len(text) > most:
             made["truncated"] = True
     elif kind == "json":
-        content = redaction.members(content)
+        content = redaction.payload(value["data"], content)
         try:
             text, readable = _written(content, allow_nan=False), not is_nested_deeper(content)
         except ValueError:  # Python also reads and writes NaN and Infinity, at which a browser refuses the whole response

@@ -28,11 +28,13 @@ REDACTED = "[redacted]"
 #: The most levels of JSON that are examined, shown and taken, JSON in texts included. Deeper JSON is redacted, or shown as text.
 DEEPEST = 100
 #: The most characters that are searched for one response; what is beyond them is redacted.
-BUDGET = 16_777_216
+BUDGET = 8_388_608
 #: Each value counts as so many characters more, and each place of a text that is examined.
-_EACH, _PLACE = 16, 64
+_EACH, _PLACE = 32, 64
 #: The longest text that is taken for a name, and the characters of a value by which its occurrences are found (as in the core).
 _LONGEST_NAME, _LONGEST_NEEDLE = 256, 256
+#: Texts of so many characters are searched once in a response.
+_REPEATED = 256
 #: Shorter texts are redacted in their place only: they occur in other words by chance.
 _SHORTEST = 4
 #: A payload that is redacted as a whole holds ordinary words, too; so do the lines of a text.
@@ -137,6 +139,8 @@ class Redaction:
         self._secrets: set[str] = set()
         self._room = _MOST_SECRETS
         self._finder: Needles | None = None
+        self._known: dict[str, str] = {}
+        self._payloads: dict[str, tuple[Any, bool]] = {}  # and whether anything was replaced
 
     # --- values -------------------------------------------------------------------------------------------------------------
 
@@ -195,6 +199,21 @@ class Redaction:
             named = not named and self._is_key(member)
         return made
 
+    def payload(self, data: str, content: Any) -> Any:
+        """Return the JSON of a payload as `members` does; that of the same data is examined once in a response.
+
+        Args:
+            data: The data as stored.
+            content: Its JSON.
+        """
+        if data not in self._payloads:
+            before = self.count
+            made = self.members(content)
+            self._payloads[data] = made, self.count > before
+        else:
+            self.count += self._payloads[data][1]
+        return self._payloads[data][0]
+
     def pairs(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Return tags or headers with the values of redacted keys replaced."""
         made = self.members(value)
@@ -237,6 +256,14 @@ class Redaction:
     def _text(self, text: str, levels: int) -> str:
         if not self.rules.by_key:
             return text
+        if len(text) < _REPEATED:
+            return self._searched(text, levels)
+        if text not in self._known:  # an error is that of its attempt, too
+            self._known[text] = self._searched(text, levels)
+        self.count += self._known[text] != text
+        return self._known[text]
+
+    def _searched(self, text: str, levels: int) -> str:
         if not self._spend(len(text)):
             return self._replaced()
         if text.lstrip()[:1] in ("{", "[", '"'):
