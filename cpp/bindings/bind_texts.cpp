@@ -1,4 +1,4 @@
-// Glob, Needles: searches in texts that others wrote. Their time is linear in the text, whatever is searched.
+// Glob, Needles: searches in texts that others wrote. Their time is linear in the text, and does not depend on the patterns.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

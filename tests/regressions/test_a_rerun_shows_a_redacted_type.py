@@ -1,7 +1,7 @@
 """A job that was rerun under another type showed what its type hides: in a fork, in a preview, and after it was done.
 
-The lines of reports stood in generated tests, because a request of a worker names its job and not its type. What is derived from a redacted
-record is redacted now, in every view, by one function (`StoreAccess.hides`).
+The lines of reports stood in generated tests, because a request of a worker names its job and not its type. Records that descend from a redacted
+one are redacted now, in every view, by one function (`StoreAccess.hides`).
 """
 
 from __future__ import annotations

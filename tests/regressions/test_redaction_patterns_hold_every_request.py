@@ -1,7 +1,7 @@
-"""A redaction pattern with `*` took time quadratic in a text: one payload of 70 kB that anybody may enqueue stopped every request for 27 s.
+"""A redaction pattern with `*` took time quadratic in a text: one payload of 70 kB stopped every request for 27 s.
 
 The patterns were regular expressions, which hold the interpreter while they search. Now each text is searched a fixed number of times, whatever
-the patterns are, and each response has a budget: what is beyond it is redacted. The inputs below took minutes to hours; the guard of a minute
+the patterns are, and each response has a budget, beyond which texts are redacted. The inputs below took minutes to hours; the guard of a minute
 ends a test that hangs, and the work is asserted as numbers of places and characters.
 """
 
@@ -24,7 +24,7 @@ from ui.ui_client import client_of
 
 KEYS = {"redact_keys": ["password", "*token*", "*auth*token*"]}
 SIZE = 400_000
-#: What anybody may enqueue, and a worker may answer.
+#: Payloads that a client may enqueue, and errors that a worker may report.
 PAYLOADS = {
     "words": "token" * (SIZE // 5),
     "names": {"auth" * (SIZE // 4): 1},

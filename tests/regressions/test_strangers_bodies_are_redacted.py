@@ -19,7 +19,7 @@ TEXT = "token" * 4000
 
 
 def answer_of(app: Any, path: str, headers: dict[str, str], query: bytes = b"") -> tuple[int, Any]:
-    """Send a POST of which nobody may read the body."""
+    """Send a POST of which the app must not read the body."""
     sent: list[Any] = []
 
     async def receive() -> Any:

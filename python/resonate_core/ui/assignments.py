@@ -23,7 +23,7 @@ _PLACE = re.compile(
 )
 _WORD = re.compile(r"[\w-]+")
 _TOKEN = re.compile(r"(?<!\S)[\w.~+/=-]{8,}(?!\S)")
-#: The most characters of the rest of a line in which such words are looked for.
+#: The most characters of the rest of a line in which such words are found.
 _MOST_OF_LINE = 1000
 #: The most characters of a name that are compared.
 _LONGEST = 256

@@ -52,7 +52,7 @@ def origins_of_job(job: Mapping[str, Any]) -> Origins:
 
 
 def _origins(id: Any, type: Any, tags: Any, param: Any) -> Origins:
-    """Anything may be in a recording that somebody wrote."""
+    """A recording that a client wrote may hold anything."""
     tags = tags if isinstance(tags, Mapping) else {}
     names = [type, function_of(param) if isinstance(param, Mapping) else None, *_types_in(tags.get(RERUN_TYPES))]
     above = [tags[name] for name in _ABOVE if name in tags and tags[name] != id]

@@ -27,7 +27,7 @@ __all__ = ["BUDGET", "DEEPEST", "REDACTED", "Redaction", "Rules"]
 REDACTED = "[redacted]"
 #: The most levels of JSON that are examined, shown and taken, JSON in texts included. Deeper JSON is redacted, or shown as text.
 DEEPEST = 100
-#: The most characters that are searched for one response; what is beyond them is redacted.
+#: The most characters that are searched for one response; further ones are redacted.
 BUDGET = 8_388_608
 #: Each value counts as so many characters more, and each place of a text that is examined.
 _EACH, _PLACE = 32, 64
