@@ -217,6 +217,23 @@ def test_strangers_get_neither_the_token_nor_the_role_of_this_machine(store: rc.
             running.run(app.aclose())
 
 
+def test_the_role_that_an_app_gives_decides_about_the_token(store: rc.Store) -> None:
+    settings = Settings(auth=AuthSettings(secret=SECRET), server=ServerSettings(ui=True))  # type: ignore[arg-type]
+    server = ResonateApp(store, settings)
+
+    def role(scope: Any) -> Any:
+        return dict(scope["headers"]).get(b"x-user", b"none").decode()
+
+    app = ServerUi("http://server", ADMIN, transport=httpx.ASGITransport(server), role=role)
+    for given, read, act in (("none", 401, 401), ("read", 200, 401), ("operate", 200, 200)):
+        ui = Client(app, headers={"x-user": given, "x-forwarded-for": "203.0.113.9"})
+        assert ui.get("jobs").status_code == read, given
+        assert ui.do("queue.pause", {"queue": "mail"}).status_code == act, given
+    assert isinstance(create_ui("http://server", token=ADMIN, role="read"), ServerUi)
+    with pytest.raises(ValueError, match="the server decides"):
+        create_ui("http://server", role="read")
+
+
 def test_every_view_is_passed_on(store: rc.Store) -> None:
     ui = Client(ServerUi("http://server", transport=httpx.ASGITransport(rc_app(store))))
     for view, answer in ui.every_view():

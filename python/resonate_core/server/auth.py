@@ -67,7 +67,7 @@ class Identity:
 
     Attributes:
         admin: The claim ``role`` is "admin": every request is permitted, debug operations too.
-        prefix: The claim ``prefix``: ids and queues that start with it; "" for all, None (no such claim, or not a text) for none.
+        prefix: The claim ``prefix``: ids and queues that start with it; "" for all, None (no such claim) for none.
         queues: The claim ``queues``: further queues that may be used, by name or by a pattern with ``*``.
         dashboard: The claim ``role`` if it is one of the dashboard: "none", "read" or "operate".
         name: The claim ``sub``.
@@ -172,7 +172,7 @@ class Authenticator:
         >>> secret = "a secret of thirty-two bytes, or more"
         >>> authenticator = Authenticator(AuthSettings(secret=secret), clock=rc.ManualClock(start=1_000_000))
         >>> authenticator.identify(jwt.encode({"exp": 2000, "prefix": "shop."}, secret, "HS256"))
-        Identity(admin=False, prefix='shop.')
+        Identity(admin=False, prefix='shop.', queues=())
         >>> authenticator.identify(jwt.encode({"exp": 500, "prefix": "shop."}, secret, "HS256"))
         Traceback (most recent call last):
             ...

@@ -134,8 +134,8 @@ def create_ui(
         prefix: The path below which the app serves if nothing mounts it, such as `/jobs`; see `MountedUi.matches`.
         redact_keys: As in `UiOptions`.
         redact_types: As in `UiOptions`.
-        token: For the URL of a server: a token that is sent with the requests of clients on this machine, in place of that of the page.
-            All others send a token of their own.
+        token: For the URL of a server: a token that is sent in place of that of the page, with the requests that `role` permits; without
+            `role`, with those of clients on this machine. All others send a token of their own.
         hosts: For the URL of a server: names in `Host` that are accepted on a loopback address, beside those of this machine, for
             example behind a proxy; `*` for all.
         secret: As in `UiOptions`: several processes that serve this dashboard share it, so that each knows the cursors of the others.
@@ -163,11 +163,11 @@ def create_ui(
         raise TypeError(f"store must be a Store, the path of one, or a URL, got {type(store).__name__}")
     options = UiOptions(redact_keys, redact_types, secret=secret)
     if isinstance(store, str) and store.startswith(("http://", "https://")):
-        if role is not None or redact_keys or redact_types or secret is not None:
+        if (role is not None and token is None) or redact_keys or redact_types or secret is not None:
             raise ValueError(
                 "role, redact_keys, redact_types and secret must be left out for the URL of a server: the server decides"
             )
-        return ServerUi(store, token, prefix, hosts=hosts)
+        return ServerUi(store, token, prefix, hosts=hosts, role=local_role if role is None else _who(role))
     if token is not None:
         raise ValueError("token is for the URL of a server")
     if hosts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -15,6 +15,8 @@ from .._per_process import PerProcess
 from .app import ACTS, HEADERS, READS, relative_path
 from .files import Assets
 from .local import local_role
+from .options import Role
+from .principal import Principal
 
 if TYPE_CHECKING:
     import httpx
@@ -37,17 +39,24 @@ class ServerUi:
 
     Args:
         url: That of the server, without `/ui`.
-        token: Sent with each request of a client on this machine; None, and for other clients: what the page sends.
+        token: Sent with the requests that `role` permits; None, and for the others: what the page sends.
         prefix: The path below which it serves, if nothing mounts it.
         transport: Of httpx, for tests.
         hosts: Names in `Host` that are accepted on a loopback address, beside those of this machine; "*" for all.
+        role: Returns what a client may do by the token; by default everything for a client on this machine, and nothing for others.
 
     Raises:
         ValueError: The URL is none.
     """
 
     def __init__(
-        self, url: str, token: str | None = None, prefix: str = "", transport: Any = None, hosts: Collection[str] = ()
+        self,
+        url: str,
+        token: str | None = None,
+        prefix: str = "",
+        transport: Any = None,
+        hosts: Collection[str] = (),
+        role: Callable[[Any], Role | Principal] = local_role,
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None or parts.query or parts.fragment:
@@ -55,6 +64,7 @@ class ServerUi:
             raise ValueError(f"store must be a URL http(s)://host without a password and a query, got {shown!r}")
         self._base = url.rstrip("/").removesuffix("/ui") + "/ui/"
         self._token, self._prefix, self._transport = token, prefix, transport
+        self._role = role
         self._hosts = frozenset(name.lower() for name in hosts)
         self._assets = Assets()
         self._client = PerProcess(self._connect)
@@ -116,6 +126,11 @@ class ServerUi:
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         return not hosts or (len(hosts) == 1 and is_own_name(hosts[0], self._hosts))  # a browser sends one
 
+    def _may(self, scope: Scope, role: Role) -> bool:
+        """Whether the role of a client, by the token, includes another."""
+        found = self._role(scope)
+        return (found if isinstance(found, Principal) else Principal(found)).may(role)
+
     async def _view(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request for a known view on, and refuse every other."""
         method = scope["method"]
@@ -140,7 +155,7 @@ class ServerUi:
         headers = {header: given[header] for header in passed if header in given}
         if local_role(scope) != "operate":
             headers[_FORWARDED[0]] = _FORWARDED[1]
-        elif self._token is not None:
+        if self._token is not None and self._may(scope, "operate" if name == "do" else "read"):
             headers[b"authorization"] = f"Bearer {self._token}".encode()
         try:
             query = _query(scope.get("query_string", b""))
