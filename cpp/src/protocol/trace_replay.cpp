@@ -10,7 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "codec/fired_decode.hpp"
 #include "codec/json_node.hpp"
+#include "codec/kinds.hpp"
 #include "codec/messages.hpp"
 #include "codec/reader.hpp"
 #include "codec/snapshot_decode.hpp"
@@ -61,11 +63,24 @@ std::unique_ptr<Line> read_line(std::span<const std::string> lines, std::size_t 
     const Members<Node, Field::kind, Field::now, Field::scope, Field::req, Field::res> members(Node(line->content), nullptr);
     line->kind = members.text<Field::kind>();
     line->now = members.integer<Field::now>();
+    if (line->now < 0) throw Malformed{"now must be at least 0, got " + std::to_string(line->now)};
     if (const Node* scope = members.find_given<Field::scope>()) line->scope = read_text(*scope, members.path(Field::scope));
     line->request = members.need<Field::req>();
     line->answer = members.need<Field::res>();
   });
   return line;
+}
+
+// Time does not run backwards in a recording, except where the whole state is replaced.
+void check_order(const Line& line, Instant before) {
+  if (line.kind == "open" || line.now >= before) return;
+  refuse(line.number,
+         "now must be at least " + std::to_string(before) + ", that of the line before, got " + std::to_string(line.now));
+}
+
+bool is_step(std::string_view kind) {
+  constexpr std::string_view kPrefix = "step.";
+  return kind.starts_with(kPrefix) && step_kind_named(kind.substr(kPrefix.size()));
 }
 
 // Returns the position of a name in a list of names.
@@ -175,7 +190,7 @@ class Replayer {
         }
       } else if (line.kind == "messages.take") {
         take(line);
-      } else if (line.kind.starts_with("step.")) {
+      } else if (is_step(line.kind)) {
         // One step: during a long tick, other requests may run between its steps, and have the next lines.
         (void)engine_->tick(line.now, 1);
       } else {
@@ -202,6 +217,9 @@ class Replayer {
     Decoded decoded = EnvelopeHandler::decode_json(*line.request);
     if (const auto* refusal = std::get_if<Refusal>(&decoded)) throw Malformed{"req: " + refusal->message};
     auto& envelope = std::get<Envelope>(decoded);
+    if (const auto kind = name_of(envelope.head.kind, envelope.head.dialect); kind != line.kind) {
+      throw Malformed{"kind must be that of req, " + in_quotes(std::string(kind)) + ", got " + in_quotes(line.kind)};
+    }
     if (is_debug(envelope.head.kind)) throw Malformed{"req must not be a debug operation"};
     auto& request = std::get<Request>(envelope.operation);
     request.scope = line.scope;
@@ -232,8 +250,11 @@ bool same(const std::string& recorded, const std::string& produced) {
 
 ReplayResult compare(Replayer& replayer, std::span<const std::string> lines) {
   ReplayResult result;
+  Instant before = 0;
   for (std::size_t at = 0; at < lines.size(); ++at) {
     const std::unique_ptr<Line> line = read_line(lines, at);
+    check_order(*line, before);
+    before = line->now;
     if (replayer.produced().size() <= at) replayer.replay_line(*line);
     const std::string* produced = at < replayer.produced().size() ? &replayer.produced()[at] : nullptr;
     if (!produced || !same(lines[at], *produced)) {
