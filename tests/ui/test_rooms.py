@@ -14,6 +14,7 @@ import pytest
 import resonate_core as rc
 from resonate_core.ui.app import UiApp
 from resonate_core.ui.audit import Audit
+from resonate_core.ui.journeys import Journey
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
 from resonate_core.ui.rooms import TENANTS, Places, Turns, room_of
@@ -127,6 +128,35 @@ def test_reads_with_large_replies_are_not_repeated_without_end() -> None:
     read = json.dumps({"kind": "promise.get", "now": 1000, "req": req, "res": {"head": {"status": 404}, "data": "x"}})
     refused = upload(ui_of(), "b", trace.getvalue() + f"{read}\n" * 1000)
     assert refused.status_code == 413 and "replies" in refused.json()["error"], refused.text
+
+
+def test_few_states_are_kept_where_each_takes_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, trace = rc.Store(clock=rc.ManualClock(1000)), io.StringIO()
+    with store.record(trace):
+        for n in range(600):
+            store.jobs.enqueue("t", {}, id=f"a.{n}")
+        store.jobs.cancel_all(type="t")
+        for n in range(0, 600, 7):
+            store.promises.create(f"b.{n}", timeout=10)
+    lines = trace.getvalue().split("\n")
+    usual = Journey(lines)
+    monkeypatch.setattr("resonate_core.ui.journeys._STATES", 200_000)
+    thinned = Journey(lines)
+    assert 2 <= len(thinned._kept) < len(usual._kept) and 0 in thinned._kept
+    assert thinned.bytes < usual.bytes
+    for n in (0, 1, 49, 50, 51, 399, 600, 601, len(usual.events) - 1):
+        assert thinned.state(n).snapshot() == usual.state(n).snapshot()
+
+
+def test_a_recording_that_takes_long_to_play_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticking = iter(range(0, 100_000, 40))
+    monkeypatch.setattr("resonate_core.ui.journeys.seconds", lambda: float(next(ticking)))
+    store, trace = rc.Store(clock=rc.ManualClock(1000)), io.StringIO()
+    with store.record(trace):
+        for n in range(10):
+            store.promises.create(f"b.{n}", timeout=10)
+    refused = upload(ui_of(), "b", trace.getvalue())
+    assert refused.status_code == 413 and "must be played within 120 s" in refused.json()["error"]
 
 
 # --- streams and requests -----------------------------------------------------------------------------------------------------

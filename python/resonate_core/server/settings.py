@@ -195,7 +195,7 @@ class UiSettings(_Table):
         default=8, ge=1, description="recordings of one tenant that are open; for a newer one, the oldest is closed"
     )
     recording_bytes: int = Field(
-        default=268_435_456, ge=1_048_576, description="bytes of memory of the recordings of one tenant; a larger one: 413"
+        default=536_870_912, ge=1_048_576, description="bytes of memory of the recordings of one tenant; a larger one: 413"
     )
     secret: SecretStr | None = Field(
         default=None,

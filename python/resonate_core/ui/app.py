@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -88,7 +89,7 @@ _BODY_TIMEOUT = 30
 #: Seconds between two looks at the minutes that have ended.
 _MINUTE = 60
 #: The number of threads for views, which may scan, and for actions and uploads: for tenants, and as many for the others.
-_READS, _ACTS, _UPLOADS = 3, 1, 1
+_READS, _ACTS, _UPLOADS = 3, 2, 3
 #: The most recordings of a room that arrive at a time.
 _MOST_UPLOADS = 2
 
@@ -222,21 +223,26 @@ class UiApp:
     async def _get(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
         if name == "session":
             access = self._access(who, redaction)
-            made = await self._call(who, lambda: overview.session(access, self.site, requires_token=self._requires_token))
-        else:
-            self._need_read(who)
-            given = Parameters(scope.get("query_string", b""))
-            if name == "events":
-                await self._events(who, scope, receive, send)
-                return
-            if name == "travel/pytest":
-                await self._story(who, redaction, given, send)
-                return
-            view = VIEWS.get(name) or OTHERS.get(name)
-            if view is None:
-                raise Refused(404, f"there is no view {name!r}")
-            made = await self._call(who, lambda: redaction.document(self._viewed(name, view, who, redaction, given)))
-        await _answer(send, 200, b"" if scope["method"] == "HEAD" else _dumped(made), _JSON, _NO_STORE)
+            await self._show(who, lambda: overview.session(access, self.site, requires_token=self._requires_token), scope, send)
+            return
+        self._need_read(who)
+        given = Parameters(scope.get("query_string", b""))
+        if name == "events":
+            await self._events(who, scope, receive, send)
+            return
+        if name == "travel/pytest":
+            await self._story(who, redaction, given, send)
+            return
+        view = VIEWS.get(name) or OTHERS.get(name)
+        if view is None:
+            raise Refused(404, f"there is no view {name!r}")
+        await self._show(who, lambda: redaction.document(self._viewed(name, view, who, redaction, given)), scope, send)
+
+    async def _show(self, who: Principal, make: Callable[[], dict[str, Any]], scope: Scope, send: Send) -> None:
+        """Answer with a view. The request has its place until the client has read the answer, which may be large."""
+        with self._requests.taken(room_of(who)):
+            made = await self._turn(who, lambda: _dumped(make()), self._reads)
+            await _answer(send, 200, b"" if scope["method"] == "HEAD" else made, _JSON, _NO_STORE)
 
     def _viewed(self, name: str, view: View, who: Principal, redaction: Redaction, given: Parameters) -> dict[str, Any]:
         self.site.minutes.look()
@@ -261,9 +267,10 @@ class UiApp:
                 raise Refused(403, "a story as a test needs a token without a prefix")
             return story.pytest_story(access, journey, travel.place(journey, given)).encode()
 
-        made = await self._call(who, write)
         disposition = (b"content-disposition", b'attachment; filename="test_story.py"')
-        await _answer(send, 200, made, (b"content-type", b"text/x-python; charset=utf-8"), disposition, _NO_STORE)
+        with self._requests.taken(room_of(who)):
+            made = await self._turn(who, write, self._reads)
+            await _answer(send, 200, made, (b"content-type", b"text/x-python; charset=utf-8"), disposition, _NO_STORE)
 
     async def _events(self, who: Principal, scope: Scope, receive: Receive, send: Send) -> None:
         if self._ticker is None:
@@ -286,18 +293,10 @@ class UiApp:
             self._need_read(who)
         self._check_page(scope, "application/x-ndjson" if name == "travel" else "application/json")
         room = room_of(who)
-        self._requests.take(room)
-        try:
-            if name == "travel":
-                self._arriving.take(room)
-            try:
+        with self._requests.taken(room):
+            with self._arriving.taken(room) if name == "travel" else nullcontext():
                 made = await self._posted(name, who, redaction, scope, receive)
-            finally:
-                if name == "travel":
-                    self._arriving.leave(room)
-        finally:
-            self._requests.leave(room)
-        await _answer(send, 200, _dumped(made), _JSON, _NO_STORE)
+            await _answer(send, 200, _dumped(made), _JSON, _NO_STORE)
 
     async def _posted(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive) -> Any:
         most = _MOST_RECORDING if name == "travel" else _MOST_BODY
@@ -333,12 +332,8 @@ class UiApp:
 
     async def _call(self, who: Principal, function: Callable[[], Any]) -> Any:
         """Run a function beside the event loop, unless too many of the same room wait."""
-        room = room_of(who)
-        self._requests.take(room)
-        try:
+        with self._requests.taken(room_of(who)):
             return await self._turn(who, function, self._reads)
-        finally:
-            self._requests.leave(room)
 
     async def _turn(self, who: Principal, function: Callable[[], Any], turns: Turns) -> Any:
         return await asyncio.wrap_future(turns.submit(room_of(who), function))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 from .._core import Envelope, Fired, ManualClock, RequestLimits, Store
 from .._recordings import LineReader
+from .._stopwatch import seconds
 from ..errors import Invalid
 from .steps import step_text
 
@@ -21,9 +23,16 @@ MOST_LINES = 200_000
 #: The number of events between two states that are kept, at least, and the most of such states.
 _BETWEEN, _MOST_KEPT = 50, 200
 #: Bytes that a promise or a job takes in a state beside the texts in its line.
-_ROW = 1000
+_ROW = 600
+#: Bytes of the kept states together, beside those of the rows that they share: of a row that changed since the last one, at most, and of
+#: each row. A state copies the parts of its indexes that change.
+_STATES, _CHANGED, _INDEXED = 100_000_000, 10_000, 160
+#: Seconds in which a recording must be played: a request that reads all rows is short, and its repetition is not.
+_LONGEST = 120
 #: Bytes of replies that a recording may cause beside those that its own lines have.
 _REPLIES = 16_777_216
+#: Requests that change all jobs that match, if they have no id.
+_OF_MANY = frozenset(("job.cancel", "job.run", "job.archive", "job.delete"))
 #: The most ids that an event names.
 _MOST_IDS = 20
 #: Members of requests and replies that hold others with ids.
@@ -120,6 +129,52 @@ def growth_of(store: Store, step: Fired) -> int:
     return _ROW + len(promise.param.data or "") + sum(len(text) for pair in (promise.param.headers or {}).items() for text in pair)
 
 
+class _Kept:
+    """States after some events. There are fewer of them where each takes much memory.
+
+    Args:
+        between: The least events between two.
+        most: The most bytes of memory that they need beside the rows.
+
+    Attributes:
+        states: By event.
+        bytes: The memory that they need.
+    """
+
+    def __init__(self, between: int, most: int) -> None:
+        self._between, self._most = between, most
+        self._rows = 0
+        self._changed: dict[int, float] = {}  # the rows that changed since the state before, by event
+        self._all: dict[int, int] = {}  # and all rows
+        self._since = 0.0
+        self.bytes = 0
+        self.states: dict[int, Store] = {}
+
+    def see(self, n: int, rows: int, changed: float, player: _Player) -> None:
+        """Take note of an event, and keep the state after it if it is time."""
+        self._rows += rows
+        self._since += changed
+        if n % self._between:
+            return
+        self.states[n] = player.store.fork(ManualClock(player.clock.now))
+        self._changed[n], self._all[n], self._since = self._since, self._rows, 0.0
+        self.bytes = self._size()
+        while self.bytes > self._most and len(self.states) > 2:
+            self._between *= 2
+            for dropped in [one for one in self.states if one % self._between]:
+                following = next((one for one in self.states if one > dropped), None)
+                if following is None:
+                    self._since += self._changed[dropped]
+                else:
+                    self._changed[following] += self._changed[dropped]
+                del self.states[dropped], self._changed[dropped], self._all[dropped]
+            self.bytes = self._size()
+
+    def _size(self) -> int:
+        """Return the memory that the states need beside the rows."""
+        return int(sum(min(changed * _CHANGED, self._all[n] * _INDEXED) for n, changed in self._changed.items()))
+
+
 class Journey:
     """A recording that can be looked at as of each of its events.
 
@@ -178,7 +233,9 @@ class Journey:
     def _play(self) -> None:
         """Check and run the whole recording once: which lines belong together, and a state now and then."""
         reader = LineReader(first=True)
-        between = max(_BETWEEN, len(self._lines) // _MOST_KEPT)
+        room = _STATES if self._most is None else min(_STATES, self._most // 4)
+        kept = _Kept(max(_BETWEEN, len(self._lines) // _MOST_KEPT), room)
+        until = seconds() + _LONGEST
         most_replies = _REPLIES + sum(map(len, self._lines))
         ids: dict[str, str] = {}
         player, recording, counter = None, None, _Counter()
@@ -211,10 +268,16 @@ class Journey:
             follow = min(made, len(self._lines) - place) - 1
             event = _event(len(self.events), line, (place, place + 1 + follow), ids)
             self.events.append(event)
-            if event.n % between == 0:
-                self._kept[event.n] = player.store.fork(ManualClock(player.clock.now))
+            rows = made + grown // _ROW
+            kept.see(event.n, rows, math.inf if _names_no_row(line) else rows + counter.size // 500, player)
             self._grow(grown + made * _ROW + counter.size + _size(event))
+            if self._most is not None and self.bytes + kept.bytes > self._most:
+                self._grow(kept.bytes)
+            if seconds() > until:
+                raise TooLarge(f"trace line {place + 1}: a recording must be played within {_LONGEST} s: record a shorter time")
             counter.size = 0
+        self._kept = kept.states
+        self._grow(kept.bytes)
         if recording is not None:
             recording.close()
 
@@ -244,6 +307,11 @@ class Journey:
     def options(self) -> Mapping[str, Any]:
         """The options of its store."""
         return self._options
+
+
+def _names_no_row(line: Mapping[str, Any]) -> bool:
+    """Return whether a request changes all rows that match."""
+    return line["kind"] in _OF_MANY and "id" not in line["req"]["data"]
 
 
 def _packed(line: str | bytes) -> bytes:

@@ -44,7 +44,7 @@ class UiOptions:
     requests: int = 64
     streams: int = 64
     recordings: int = 8
-    recording_bytes: int = 268_435_456
+    recording_bytes: int = 536_870_912
 
     def __post_init__(self) -> None:
         for name in ("redact_keys", "redact_types"):

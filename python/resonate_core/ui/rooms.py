@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from .access import Refused
@@ -75,6 +76,19 @@ class Places:
             del self._taken[room]
         if room[0]:
             self._by_tenants -= 1
+
+    @contextmanager
+    def taken(self, room: Room) -> Iterator[None]:
+        """Take a place for a `with` block.
+
+        Raises:
+            Refused: None is free.
+        """
+        self.take(room)
+        try:
+            yield
+        finally:
+            self.leave(room)
 
 
 class Turns:
