@@ -356,3 +356,35 @@ def test_a_line_has_a_bounded_size(data: dict[str, Any]) -> None:
     audit.add(0, who, "k" * 100_000, data, 403, False, "d" * 100_000)
     (line,) = audit.newest(ADMIN)
     assert len(json.dumps(line)) < 8000
+
+
+# --- what others may make large -----------------------------------------------------------------------------------------------
+
+
+def test_a_preview_creates_no_unbounded_number_of_large_occurrences() -> None:
+    store = rc.Store(clock=rc.ManualClock(1000))
+    store.schedules.create("s", cron="* * * * * *", promise_id="a.{{.timestamp}}", promise_timeout=1000, param="x" * 1_500_000)
+    store.schedules.pause("s")
+    ui = ui_of(store)
+    shown = ui.request(
+        "POST", "api/do", {"kind": "schedule.resume", "data": {"id": "s"}, "preview": True, "horizonMs": 3_600_000}, PAGE
+    ).json()
+    assert shown["status"] == 200 and "only the first steps" in shown["scope"]["text"], {**shown, "later": len(shown["later"])}
+    assert 10 <= len(shown["later"]) <= 60
+
+
+def test_the_minutes_keep_a_bounded_number_of_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resonate_core.ui.minutes._MOST_QUEUES", 5)
+    clock = rc.ManualClock(60_000)
+    store = rc.Store(clock=clock)
+    minutes = Site(store, UiOptions()).minutes
+    minutes.look()
+    for n in range(20):
+        store.jobs.enqueue("t", {}, queue=f"q{n}")
+    for _ in range(3):
+        store.jobs.enqueue("t", {}, queue="busy")
+    for _ in range(3):
+        clock.advance(60_000)
+        minutes.look()
+    assert {len(counted) for _, counted in minutes._kept} == {5}
+    assert all("busy" in counted for _, counted in minutes._kept)

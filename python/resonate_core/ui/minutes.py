@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ResonateError
@@ -18,6 +19,8 @@ __all__ = ["Minutes"]
 
 _MINUTE, _HOUR = 60_000, 3_600_000
 _KEPT = 60
+#: The most queues of a minute: those with the most events and waiting jobs.
+_MOST_QUEUES = 2000
 _NAMES = (*COUNTED, "latency", "runTime")
 
 #: Of a queue in a minute: the events of each kind, in the order of _NAMES, and the jobs that waited when it was counted.
@@ -79,6 +82,9 @@ class Minutes:
             sums = events.get(name, [0] * len(_NAMES))
             if depths.get(name) or any(sums):
                 counted[name] = [max(0, count) / share for count in sums], depths.get(name, 0)
+        if len(counted) > _MOST_QUEUES:  # a client may name any number of queues
+            busiest = nlargest(_MOST_QUEUES, counted.items(), key=lambda one: sum(one[1][0]) + one[1][1])
+            counted = dict(busiest)
         for minute in range(max(first, end - _KEPT), end):
             self._kept.append((minute, counted))
 

@@ -10,6 +10,7 @@ from .._core import ManualClock, Store
 from .._instants import counted
 from .access import StoreAccess
 from .actions import answered, results_of
+from .journeys import growth_of
 from .steps import changes_shown, messages_of, step_text
 from .stuck_promises import awaited_by_task
 
@@ -20,6 +21,8 @@ LONGEST_HORIZON = 30 * 86_400_000
 _MOST_ROWS, _HOPS = 2000, 4
 #: The most internal steps that are run on an overlay.
 _MOST_STEPS = 500
+#: The most bytes that the occurrences of schedules may add to a fork, and the steps between two looks at that.
+_MOST_GROWN, _STEPS_AT_ONCE = 33_554_432, 10
 _FILTERS = ("queue", "type", "group", "tags", "state")
 
 
@@ -57,7 +60,7 @@ def preview(
     if not complete:
         text += "; there may be more, which were left out"
     if cut:
-        text += f"; only the first {_MOST_STEPS} steps"
+        text += f"; only the first {_MOST_STEPS} steps" if len(later) >= _MOST_STEPS else "; only the first steps"
     return {
         "status": status,
         "error": error,
@@ -155,9 +158,12 @@ def _later(
 
 def _run(store: Store, clock: ManualClock, until: int) -> tuple[list[Any], bool]:
     steps: list[Any] = []
-    while len(steps) < _MOST_STEPS:
+    grown = 0
+    while len(steps) < _MOST_STEPS and grown < _MOST_GROWN:
         due = store.next_due()
         if due is None or due > until:
             return steps, False
-        steps += store.tick(max(due, store.now), limit=_MOST_STEPS - len(steps))
+        fired = store.tick(max(due, store.now), limit=min(_MOST_STEPS - len(steps), _STEPS_AT_ONCE))
+        grown += sum(growth_of(store, step) for step in fired)
+        steps += fired
     return steps, True
