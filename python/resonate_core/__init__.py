@@ -85,7 +85,8 @@ if TYPE_CHECKING:
     from resonate_core._messages import Subscription
     from resonate_core._queue_options import QueueDefaults, QueueGroups, QueueOptions, QueueRate
     from resonate_core.submission import submit
-    from resonate_core.ui.stuck import Why, why
+    from resonate_core.ui.stuck import why
+    from resonate_core.ui.verdict import Why
 
 __all__ = [
     "Claim",
@@ -169,7 +170,7 @@ _LATER = {
     "QueueOptions": "resonate_core._queue_options",
     "QueueRate": "resonate_core._queue_options",
     "Subscription": "resonate_core._messages",
-    "Why": "resonate_core.ui.stuck",
+    "Why": "resonate_core.ui.verdict",
     "connect": "resonate_core._connect",
     "diff": "resonate_core._diff",
     "submit": "resonate_core.submission",

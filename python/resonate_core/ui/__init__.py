@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .mounted import create_ui
     from .options import UiOptions
-    from .stuck import Why, why
+    from .stuck import why
+    from .verdict import Why
 
 __all__ = ["UiOptions", "Why", "create_ui", "why"]
 

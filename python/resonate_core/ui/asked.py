@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._calls.call import refusal
 from ..errors import Unsupported
-from .stuck import Why
+from .verdict import Why
 
 if TYPE_CHECKING:
     import httpx

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from .._core import ManualClock, Store
@@ -15,14 +14,14 @@ from .principal import Principal
 from .redaction import Redaction, Rules
 from .stuck_jobs import place_free, standstill_of, why_job
 from .stuck_promises import why_promise
-from .verdict import Advice, Next, Verdict
+from .verdict import Advice, Next, Verdict, Why
 
 if TYPE_CHECKING:
     from .._core import JobState
     from ..aio import AsyncStore
     from ..client import AsyncClient, Client
 
-__all__ = ["Why", "explain", "why"]
+__all__ = ["explain", "why"]
 
 #: The most links of a chain of waits.
 _LONGEST_CHAIN = 20
@@ -30,102 +29,6 @@ _LONGEST_CHAIN = 20
 _MOST_WAITING = 1000
 #: A step that is due for longer is overdue (ms): a server ticks at once, and other processes see a commit within 50 ms.
 _OVERDUE = 5000
-
-
-@dataclass(frozen=True)
-class Why:
-    """Why an id does not move.
-
-    Attributes:
-        id: The id.
-        kind: `promise`, `task`, `job`, `schedule`, `queue`, or `unknown`.
-        state: Its state; None for a queue and an unknown id.
-        sentence: The reason, in one sentence.
-        next: What happens to it next, and when (Unix ms, or None); None: nothing happens by itself.
-        chain: The ids that it waits for, each with a sentence: the first one, the one that this one waits for, and so on.
-        stuck: Whether it waits for a person: nothing that happens by itself lets it continue.
-        advice: What a person can do: texts, each with the kind and the data of a request, or None.
-        now: The instant of the answer, in Unix ms.
-
-    Example:
-        >>> store = rc.Store(clock=rc.ManualClock())
-        >>> _ = store.jobs.enqueue("t", id="a", process_in=60_000)
-        >>> rc.why(store, "a").state
-        'scheduled'
-    """
-
-    id: str
-    kind: str
-    state: str | None
-    sentence: str
-    next: Next | None = None
-    chain: tuple[tuple[str, str], ...] = ()
-    stuck: bool = False
-    advice: tuple[tuple[str, tuple[str, dict[str, Any]] | None], ...] = field(default=())
-    now: int = 0
-
-    def __str__(self) -> str:
-        lines = [self.sentence]
-        lines += [f"  {id}: {sentence}" for id, sentence in self.chain]
-        lines.append(f"Next: {self.following}.")
-        lines += [f"You can: {text}." for text, _ in self.advice]
-        return "\n".join(lines)
-
-    @property
-    def following(self) -> str:
-        """The next event with its instant, as text."""
-        if self.next is None:
-            return "nothing happens by itself"
-        return self.next.what if self.next.at is None else f"{self.next.what}, at {when(self.next.at, self.now)}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all members in a JSON-able dict.
-
-        Example:
-            >>> store = rc.Store(clock=rc.ManualClock())
-            >>> _ = store.jobs.enqueue("t", id="a")
-            >>> rc.why(store, "a").to_dict()["stuck"]
-            False
-        """
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "state": self.state,
-            "sentence": self.sentence,
-            "next": None if self.next is None else {"what": self.next.what, "at": self.next.at},
-            "now": self.now,
-            "chain": [{"id": id, "sentence": sentence} for id, sentence in self.chain],
-            "stuck": self.stuck,
-            "advice": [
-                {"text": text, "action": None if action is None else {"kind": action[0], "data": action[1]}}
-                for text, action in self.advice
-            ],
-        }
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Why:
-        """Return what `to_dict` has shown.
-
-        Example:
-            >>> store = rc.Store(clock=rc.ManualClock())
-            >>> _ = store.jobs.enqueue("t", id="a")
-            >>> found = rc.why(store, "a")
-            >>> type(found).from_dict(found.to_dict()) == found
-            True
-        """
-        next = given["next"]
-        advice = [(one["text"], one["action"]) for one in given["advice"]]
-        return cls(
-            id=given["id"],
-            kind=given["kind"],
-            state=given["state"],
-            sentence=given["sentence"],
-            next=None if next is None else Next(next["what"], next["at"]),
-            chain=tuple((link["id"], link["sentence"]) for link in given["chain"]),
-            stuck=given["stuck"],
-            advice=tuple((text, None if action is None else (action["kind"], action["data"])) for text, action in advice),
-            now=given["now"],
-        )
 
 
 @overload
