@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UiOptions", "Why", "create_ui", "why"]
 
-_LATER = {"UiOptions": "options", "Why": "stuck", "create_ui": "mounted", "why": "stuck"}
+_LATER = {"UiOptions": "options", "Why": "verdict", "create_ui": "mounted", "why": "stuck"}
 
 if not TYPE_CHECKING:
 
