@@ -98,6 +98,13 @@ def test_an_edited_rerun_of_a_redacted_type_tells_nothing_of_its_members(store: 
     assert ui.do("job.rerun", {**RERUN, "payload": {"pan": "1"}}).status_code == 200
 
 
+def test_members_of_a_rerun_of_a_wrong_type(store: Any) -> None:
+    ui = client_of(store, **HIDDEN)
+    for name, value in (("type", ["x"]), ("type", None), ("tags", ["a"]), ("tags", 5), ("newId", {})):
+        answer = ui.do("job.rerun", {**RERUN, name: value}, preview=True)
+        assert answer.status_code in (200, 400) and PAN not in answer.text, answer.text
+
+
 def test_calls_of_a_redacted_workflow_are_redacted() -> None:
     store: rc.Store[Any] = rc.Store(clock=rc.ManualClock())
     store.promises.create("flow", timeout=10**9, param={"func": "card:flow", "args": [PAN]})

@@ -6,6 +6,7 @@ depends on a redacted value.
 
 from __future__ import annotations
 
+import base64
 import io
 from typing import Any
 
@@ -126,6 +127,29 @@ def test_a_renamed_pair_moves_no_redacted_value() -> None:
     assert store.jobs.get("n").payload.json() == {"p": {"name": "password", "value": RIGHT}, "q": [["password", WRONG]], "n": 2}
 
 
+def test_a_number_is_redacted_wherever_it_stands() -> None:
+    store: rc.Store[Any] = rc.Store(clock=rc.ManualClock())
+    store.jobs.enqueue("t", {"password": 123456789, "copies": [123456789, "a 123456789", 12345678], "b": True}, id="k")
+    ui = client_of(store, redact_keys=["password"])
+    copies = ui.see("job", id="k")["job"]["payload"]["json"]["copies"]
+    assert copies == ["[redacted]", "a [redacted]", 12345678]
+    right, wrong = (ui.see("jobs", arg=f"copies.0={guess}") for guess in (123456789, 123456788))
+    assert right == wrong and right["items"] == []
+
+
+def test_values_beyond_the_room_for_them_hide_all_texts() -> None:
+    store: rc.Store[Any] = rc.Store(clock=rc.ManualClock())
+    values = [f"{RIGHT}-{i}-" + "z" * 90 for i in range(12_000)]
+    store.jobs.enqueue("t", {"password": values, "note": values[-1]}, id="k", max_retries=0)
+    (job,) = store.jobs.claim("default", worker="w", lease=1000, start=1)
+    store.jobs.fail("k", job.version, "E", values[-2])
+    ui = client_of(store, redact_keys=["password"])
+    for view, query in (("jobs", {}), ("job", {"id": "k"}), ("why", {"id": "k"})):
+        answer = ui.get(view, **query)
+        assert answer.status_code == 200 and RIGHT not in answer.text
+    assert [(one["id"], one["state"]) for one in ui.see("jobs")["items"]] == [("k", "archived")]
+
+
 def test_member_names_of_the_product_are_never_replaced() -> None:
     """A redacted value that is a name of the views would have broken every page with its record."""
     store: rc.Store[Any] = rc.Store(clock=rc.ManualClock())
@@ -141,6 +165,18 @@ def test_a_text_that_is_cut_shows_no_beginning_of_a_redacted_value() -> None:
     store.jobs.fail("k", job.version, "E", "m", "x" * 2040 + RIGHT * 10)
     store.jobs.enqueue("t", {"password": RIGHT * 10, "text": "x" * 990 + RIGHT * 10}, id="l")
     assert RIGHT[:6] not in client_of(store, redact_keys=["password"]).get("jobs").text
+
+
+def test_a_story_has_no_binary_payload_of_which_keys_are_unknown() -> None:
+    store: rc.Store[Any] = rc.Store(clock=rc.ManualClock())
+    data = base64.b64encode(b"\xff password=" + RIGHT.encode()).decode()
+    store.jobs.enqueue("t", rc.Value(data=data), id="k")
+    ui = client_of(store, redact_keys=["password"])
+    travel = ui.post("travel/fork", {}).json()["travel"]
+    assert data not in ui.get("travel/pytest", travel=travel).text
+    open_ui = client_of(store)
+    travel = open_ui.post("travel/fork", {}).json()["travel"]
+    assert data in open_ui.get("travel/pytest", travel=travel).text
 
 
 def test_a_recording_is_uploaded_and_read_without_values() -> None:

@@ -335,6 +335,8 @@ class Redaction:
             }
         if isinstance(value, (list, tuple)):
             return [self._response(one, key, of_user=of_user, cut=False) for one in value]
+        if of_user and isinstance(value, (int, float)) and not isinstance(value, bool) and json.dumps(value) in self._secrets:
+            return REDACTED
         return value
 
     def _without_secrets(self, text: str, cut: bool) -> str:

@@ -123,6 +123,8 @@ class Written:
             final = self._final(shown)
             unchanged = redaction.count == before and final == shown
             return {**value, **made} if unchanged else {**made, **encoded(final)}
+        if kind == "binary" and redaction.rules.by_key:  # no view shows it, and keys in it are not recognized
+            return {**made, **encoded(REDACTED)}
         return {**value, **made}
 
     def _final(self, value: Any) -> Any:
