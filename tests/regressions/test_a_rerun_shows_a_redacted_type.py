@@ -98,6 +98,20 @@ def test_an_edited_rerun_of_a_redacted_type_tells_nothing_of_its_members(store: 
     assert ui.do("job.rerun", {**RERUN, "payload": {"pan": "1"}}).status_code == 200
 
 
+def test_a_chain_of_which_every_link_is_deleted(store: Any) -> None:
+    """The links were made by clients, which add no types."""
+    store.jobs.enqueue("x", {"pan": PAN}, id="b", tags={"rerun_of": "j1"})
+    store.jobs.enqueue("x", {"pan": PAN}, id="c", tags={"rerun_of": "b"})
+    deleted = [("job.delete", {"id": id}) for id in ("j1", "b", "c")]
+    ui = client_of(store, **HIDDEN)
+    assert PAN not in every_text(ui, "leak", travel=forked(ui, ("job.rerun", {**RERUN, "id": "c"}), *deleted))
+    # A dashboard that redacts nothing notes the types, too.
+    assert client_of(store).do("job.rerun", {**RERUN, "id": "c"}).status_code == 200
+    for id in ("j1", "b", "c"):
+        store.jobs.delete(id)
+    assert PAN not in every_text(client_of(store, **HIDDEN), "leak")
+
+
 def test_members_of_a_rerun_of_a_wrong_type(store: Any) -> None:
     ui = client_of(store, **HIDDEN)
     for name, value in (("type", ["x"]), ("type", None), ("tags", ["a"]), ("tags", 5), ("newId", {})):

@@ -79,6 +79,13 @@ TEXTS = [
     "password" + " " * 5000 + f"= {S}",
     f"got {ENCODED} from there",
     f"api_password_2: {S}",
+    f"password -> {S}",
+    f"password?={S}",
+    f"“password”: “{S}”",
+    f"password：{S}",
+    f"/login?x=1&password%3D{S}",
+    f"%7B%22password%22%3A%22{S}%22%7D",
+    f"password=\\\n{S}",
 ]
 KEYS = ["password", "authorization", "private_key", "*_password_*"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -219,17 +219,28 @@ class StoreAccess(Requests):
         rules = self.redaction.rules
         if not rules.by_type:
             return False
+        return any(name is None or rules.hides_type(name) for name in self._names(id, origins))
+
+    def names_of(self, id: str) -> list[str]:
+        """Return the types and functions of a record and of those that it descends from, as far as the principal sees them."""
+        return sorted({name for name in self._names(id, ()) if name is not None})
+
+    def _names(self, id: str | None, origins: Sequence[Origins]) -> Iterator[str | None]:
+        """Yield the names of a record and of those that it descends from; None once if not all of them can be read."""
         waiting = [*origins, *(() if id is None else self._origins_of([id]))]
         seen = set() if id is None else {id}
+        is_whole = True
         while waiting:
-            if any(rules.hides_type(name) for one in waiting for name in one.names):
-                return True
-            above = [other for one in waiting for other in one.above if other not in seen]
-            seen.update(above)
-            if len(seen) > _MOST_ANCESTORS or not all(self.principal.sees(other) for other in above):
-                return True
-            waiting = self._origins_of(above)
-        return False
+            for one in waiting:
+                yield from one.names
+            above = {other for one in waiting for other in one.above} - seen
+            visible = [other for other in sorted(above) if self.principal.sees(other)]
+            if len(visible) < len(above) or len(seen) + len(above) > _MOST_ANCESTORS:
+                is_whole = False
+            seen |= above
+            waiting = self._origins_of(visible) if len(seen) <= _MOST_ANCESTORS else []
+        if not is_whole:
+            yield None
 
     def know_origins(self, ids: Sequence[str]) -> None:
         """Read the types of several records at once, also of records that the principal must not see: they decide about redaction."""

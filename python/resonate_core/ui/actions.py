@@ -11,7 +11,7 @@ from .._instants import NEVER
 from .._payloads import decoded
 from . import records
 from .access import Refused, StoreAccess
-from .lineage import RERUN_OF, RERUN_TYPES, origins_of_job
+from .lineage import RERUN_OF, RERUN_TYPES
 from .payloads import FULL, encoded
 from .redaction import REDACTED, Redaction
 
@@ -123,7 +123,7 @@ def _rerun(access: StoreAccess, data: Mapping[str, Any]) -> dict[str, Any]:
     if "newId" in data:
         made["id"] = data["newId"]
     if isinstance(made["tags"], Mapping):  # the engine refuses anything else
-        types = sorted(name for name in origins_of_job(job).names if name != made.get("type"))
+        types = [name for name in access.names_of(id) if name != made.get("type")]
         made["tags"] = {**made["tags"], RERUN_OF: id, **({RERUN_TYPES: json.dumps(types)} if types else {})}
     headers = {"headers": job["payload"]["headers"]} if "headers" in job["payload"] else {}
     if "payloadText" in data:

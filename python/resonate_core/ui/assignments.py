@@ -16,7 +16,8 @@ NAMERS = frozenset(
 )
 #: What may stand between a name and its value. The lookbehinds let each run of characters be examined once.
 _PLACE = re.compile(
-    r"""(?P<of>(?<![\s"'`\\\])}])[\s"'`\\\])}]*(?P<sign>=>|[:=]))"""
+    r"""(?P<of>(?<![\s"'`“”‘’«»\\\])}?+])[\s"'`“”‘’«»\\\])}?+]*(?P<sign>=>|->|[:=：＝]))"""
+    r"""|(?P<encoded>(?:%2[27])?%3[adAD])"""
     r"""|(?P<item>(?<!\\)\\*["'`]\s*,)"""
     r"""|(?P<markup>>)"""
     r"""|(?<![\w-])--?(?P<flag>[\w-]+)[ \t]+"""
@@ -29,7 +30,7 @@ _MOST_OF_LINE = 1000
 _LONGEST = 256
 #: The most characters of a line that are searched for the bracket around a pair.
 _BRACKET = 2048
-_BLANK = re.compile(r"\s*")
+_BLANK = re.compile(r"(?:\s|\\\r?\n)*")
 _OPENING = re.compile(r"""[bBrRuUfF]{0,2}(\\*)(\"""|'''|["'`])""")
 _QUOTED_OR_BRACKET = re.compile(
     r""""[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|'[^'\\\n]*(?:\\.[^'\\\n]*)*(?:'|\\?\Z|(?=\n))|[\[\]{}()]""", re.DOTALL
@@ -96,7 +97,8 @@ class Assignments:
             return 0, 0
         if words[-1].start() == 0 and len(window) == _LONGEST and self._has_star:  # too long to be compared
             return _extent(text, at, begin)
-        if any(self._hides(window[word.start() :].strip("-")) for word in words):
+        starts = (word.start() + (2 if window[: word.start()].endswith("%") else 0) for word in words)  # %22 is a quote
+        if any(self._hides(window[start:].strip("-")) for start in starts):
             return _extent(text, at, begin - len(window) + words[-1].start())
         if words[-1][0].casefold().strip("-_") in NAMERS:
             named = _NAMED.match(text, at)
