@@ -198,7 +198,7 @@ Dicts late_schedules(const Views& self, const Int& limit) {
 
 py::dict hour_dict(const QueueHour& hour) {
   py::dict made;
-  made["at"] = hour.hour * kHour;
+  made["at"] = saturating_mul(hour.hour, kHour);
   each_field<QueueHour>([&]<std::size_t I>() {
     constexpr Field kWhich = kField<QueueHour, I>.field;
     if constexpr (kWhich != Field::hour) made[py::str(std::string(resonate::name_of(kWhich)))] = kField<QueueHour, I>.access(hour);

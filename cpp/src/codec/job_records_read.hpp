@@ -39,6 +39,10 @@ template <DocumentNode Node>
 QueueRef read_queue(const Node& node, const Path* at) {
   Shared<Queue> queue(new Queue);
   DescribedReader<Node>().read(*queue, node, at);
+  constexpr std::int64_t kFarthestDay = 1'000'000'000;  // a date that can be computed
+  for (const QueueDay& day : queue->days)
+    if (day.day < -kFarthestDay || day.day > kFarthestDay)
+      throw Malformed{to_text(Path(Field::days, at)) + " must be of days that have a date, got " + std::to_string(day.day)};
   const Members<Node, Field::counts> members(node, at);
   const Node& counts = members.template need<Field::counts>();
   const Path at_counts = members.path(Field::counts);

@@ -5,6 +5,7 @@
 #include "machine/job_moves.hpp"
 #include "machine/quoted.hpp"
 #include "machine/settle.hpp"
+#include "resonate/errors.hpp"
 
 namespace resonate {
 
@@ -30,7 +31,7 @@ void follow_awaiters(WorkingSet& set, WorkingSet::Entry& adopted) {
   for (const EdgeRef& edge : edges) {
     const WorkingSet::Entry* const awaiter = set.find(edge->other);
     if (awaiter && awaiter->now->state == PromiseState::rejected_canceled) {
-      --row.callbacks;
+      if (row.callbacks > 0) --row.callbacks;
     } else {
       set.add_edge(edge->kind, edge->owner, edge->other, edge->dialect, true);
     }
@@ -43,8 +44,12 @@ std::optional<Fired> cancel_awaited(WorkingSet& set, WorkingSet::Entry& cancelle
   const EdgeRef edge = set.first_cancelled_with(id);
   bool cancels = false;
   if (edge) {
+    WorkingSet::Entry* const awaited = set.find(edge->owner);
+    if (!awaited || !awaited->now->job || awaited->now->callbacks == 0)
+      throw Error(ErrorCode::storage, "a stored row is damaged: " + quoted(edge->owner) + " is awaited by " + quoted(id) +
+                                          ", and is no job that counts its awaiters");
     set.remove_edge(edge);
-    WorkingSet::Entry& job = *set.find(edge->owner);
+    WorkingSet::Entry& job = *awaited;
     --set.edit(job).callbacks;
     set.touched(job);
     cancels = applies(JobEvent::cancel, job_state_at(*job.now, now)) && !has_pending_awaiter(set, edge->owner, now);

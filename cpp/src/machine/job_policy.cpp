@@ -9,10 +9,14 @@ namespace {
 
 constexpr Duration kLongest = Duration{1} << 53;  // the largest range of integers that a double represents exactly
 
+constexpr std::int64_t kMostFactors = 100'000;
+
 Duration exponential(const RetryPolicy& policy, std::string_view id, std::int64_t retries) {
   const auto cap = static_cast<double>(policy.cap);
   auto delay = static_cast<double>(policy.base);
-  for (std::int64_t i = 0; i < retries && delay < cap && policy.factor > 1; ++i) delay = std::min(cap, delay * policy.factor);
+  // A stored job may have any number of retries, and a delay that does not grow.
+  const std::int64_t most = std::min<std::int64_t>(retries, kMostFactors);
+  for (std::int64_t i = 0; i < most && delay < cap && policy.factor > 1; ++i) delay = std::min(cap, delay * policy.factor);
   const double unit = static_cast<double>(retry_hash(id, retries) >> 11) * 0x1.0p-53;
   delay = std::floor(delay * (1 + policy.jitter * (2 * unit - 1)));
   if (delay >= cap) return policy.cap;  // compared as double: a cap near 2^63 cannot be converted back

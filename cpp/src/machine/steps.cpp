@@ -8,6 +8,7 @@
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
+#include "machine/quoted.hpp"
 #include "machine/schedules.hpp"
 #include "machine/settle.hpp"
 #include "machine/transitions.hpp"
@@ -112,9 +113,18 @@ Fired dispatch(WorkingSet& set, WorkingSet::Entry& entry, Instant now, const Opt
   return fired;
 }
 
+// The first edge of a row that counts some.
+EdgeRef counted_edge(WorkingSet& set, EdgeKind kind, const Row& row) {
+  EdgeRef edge = set.first_edge(kind, row.id());
+  if (!edge)
+    throw Error(ErrorCode::storage, "a stored row is damaged: promise " + quoted(row.id()) + " counts " +
+                                        (kind == EdgeKind::listener ? "listeners" : "callbacks") + " that do not exist");
+  return edge;
+}
+
 Fired drain_listener(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   Fired fired = fired_by(StepKind::listener_drain, *entry.now, entry.now->settled_at, now);
-  const EdgeRef edge = set.first_edge(EdgeKind::listener, entry.now->id());
+  const EdgeRef edge = counted_edge(set, EdgeKind::listener, *entry.now);
   fired.detail = edge->other;
   Shared<OutboxMessage> message(new OutboxMessage);
   message->kind = MessageKind::unblock;
@@ -150,7 +160,7 @@ void resume(WorkingSet& set, WorkingSet::Entry& awaiter, const std::string& awai
 
 Fired drain_callback(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   Fired fired = fired_by(StepKind::callback_drain, *entry.now, entry.now->settled_at, now);
-  const EdgeRef edge = set.first_edge(EdgeKind::callback, entry.now->id());
+  const EdgeRef edge = counted_edge(set, EdgeKind::callback, *entry.now);
   fired.detail = edge->other;
   set.remove_first_edge(edge);
   Row& row = set.edit(entry);

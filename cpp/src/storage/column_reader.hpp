@@ -20,13 +20,20 @@ class Columns {
   explicit Columns(Source source) noexcept : source_(source) {}
 
   std::int64_t integer() { return source_.integer(at_++); }
+  std::uint32_t count() {
+    const std::int64_t number = integer();
+    if (number < 0 || number > std::int64_t{UINT32_MAX}) refuse_number(at_, number);
+    return static_cast<std::uint32_t>(number);
+  }
   bool boolean() { return integer() != 0; }
   std::optional<std::int64_t> optional_integer() {
     return optional([](Source& source, int at) { return source.integer(at); });
   }
   Instant instant() { return optional_integer().value_or(kUnset); }
   std::string text() { return std::string(source_.text(at_++)); }
-  std::string bytes() { return source_.bytes(at_++); }  // a text that may be no UTF-8
+  std::string optional_bytes() {  // a text that may be no UTF-8; empty: NULL
+    return optional([](Source& source, int at) { return source.bytes(at); }).value_or("");
+  }
   std::optional<std::string> optional_text() {
     return optional([](Source& source, int at) { return std::string(source.text(at)); });
   }

@@ -71,6 +71,7 @@ void PostgresLookups::take(std::span<const PostgresResult> results, KnownState& 
   });
   each(!names_.empty(), [&](const PostgresRow& found) {
     const QueueRef queue = queue_of_json(found.text(0));
+    require_name(queue->name, found.text(1));
     known.queues[queue->name] = queue;
     queues_[queue->name] = queue;
   });

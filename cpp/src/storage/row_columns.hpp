@@ -19,6 +19,7 @@
 #include "resonate/records.hpp"
 #include "resonate/storage.hpp"
 #include "storage/column_reader.hpp"
+#include "storage/record_checks.hpp"
 
 namespace resonate {
 
@@ -88,7 +89,6 @@ inline constexpr auto kMessageColumns =
            kLeaseColumns);
 inline constexpr std::array kMessageKeys = {"unblock_of"_text};
 inline constexpr std::array kHourColumns = {"queue"_text, "hour"_integer, "body"_text};
-inline constexpr std::array kWaitingColumns = {"number"_integer, "request"_text};  // of a submission that has not run
 inline constexpr std::array kRefusedColumns = {"number"_integer, "status"_integer, "error"_text};  // of one that was refused
 
 // The columns of promises that hold the keys of an index; the type of a group is in that of its text.
@@ -293,15 +293,16 @@ RowRef read_row(Source source) {
   row->settled_at = columns.instant();
   if (Value value = columns.value(); !value.empty()) row->value = Shared<const SharedValue>(new SharedValue(std::move(value)));
   row->iku = columns.shared();
-  row->callbacks = static_cast<std::uint32_t>(columns.integer());
-  row->listeners = static_cast<std::uint32_t>(columns.integer());
+  row->callbacks = columns.count();
+  row->listeners = columns.count();
   row->task = columns.one_of(TaskState::fulfilled);
   row->acquisitions = columns.integer();
   row->ttl = columns.integer();
   row->expires_at = columns.instant();
   row->retry_at = columns.instant();
   if (auto resumes = columns.optional_text())
-    row->resumes = Shared<const SharedStrings>(new SharedStrings(strings_of_json(*resumes)));
+    if (std::vector<std::string> ids = strings_of_json(*resumes); !ids.empty())
+      row->resumes = Shared<const SharedStrings>(new SharedStrings(std::move(ids)));
   row->current = columns.shared();
   row->execute_seq = columns.integer();
   row->execute_waits = columns.boolean();
@@ -317,6 +318,7 @@ RowRef read_row(Source source) {
     row->job = std::move(stored.job);
     row->pid = std::move(stored.holder);
   }
+  require_usable(*row);
   return row;
 }
 
@@ -421,7 +423,11 @@ EdgeRef read_edge(Source source) {
   edge->seq = columns.integer();
   edge->other = columns.text();
   edge->dialect = dialect_of_number(columns.integer());
-  edge->cancels = columns.optional_text().has_value();
+  if (const std::optional<std::string> canceller = columns.optional_text()) {
+    edge->cancels = true;
+    if (edge->kind != EdgeKind::callback || *canceller != edge->other)
+      refuse_stored_record("edge of", edge->owner, "its canceller is not its awaiter");
+  }
   return edge;
 }
 
@@ -443,13 +449,15 @@ MessageRef read_message(Source source) {
   return message;
 }
 
+// A submission that waits has the columns number, request (NULL: too long) and the bytes of the request.
 template <class Source>
-Submission read_submission(Source source, Storage::SubmissionState state) {
+Submission read_submission(Source source, SubmissionState state) {
   Columns columns(source);
   Submission submission;
   submission.number = columns.integer();
-  if (state == Storage::SubmissionState::waiting) {
-    submission.text = columns.bytes();  // what is no UTF-8 is refused like any other text that is no request
+  if (state == SubmissionState::waiting) {
+    submission.text = columns.optional_bytes();  // what is no UTF-8 is refused like any other text that is no request
+    submission.bytes = static_cast<std::size_t>(columns.integer());
   } else {
     submission.status = static_cast<int>(columns.integer());
     submission.error = columns.text();

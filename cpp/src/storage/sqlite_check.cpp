@@ -1,10 +1,17 @@
 // Checks a store's file below the level of rows: log, pages, schema, and columns that cannot be decoded.
+#include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 #include "codec/jobs_json.hpp"
+#include "machine/derive.hpp"
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
 #include "storage/row_columns.hpp"
@@ -53,38 +60,92 @@ void read_each(Query& rows, const std::string& table, Read read, std::vector<std
   }
 }
 
+// A Target that keeps the columns of a record as a store writes them, to compare them with those that were read.
+class WrittenColumns {
+ public:
+  WrittenColumns& integer(std::int64_t number) { return add(number); }
+  WrittenColumns& instant(Instant at) { return at == kUnset ? null() : integer(at); }
+  WrittenColumns& text(const std::string& text) { return add(text); }
+  WrittenColumns& copied(std::string text) { return add(std::move(text)); }
+  WrittenColumns& text_or_null(const std::string* given) { return given ? text(*given) : null(); }
+  WrittenColumns& null() { return add(std::monostate()); }
+
+  // Refuses a row in which one of the named columns has another content. The others are the record, or texts that may be written
+  // in several ways.
+  void require(SqliteRow row, std::span<const SqlColumn> columns, std::span<const std::string_view> named, const char* table,
+               const std::string& id) const {
+    for (std::size_t at = 0; at < columns.size(); ++at)
+      if (std::ranges::find(named, columns[at].name) != named.end() && !same(row, static_cast<int>(at), written_[at]))
+        refuse_stored_record(table, id, "its column " + std::string(columns[at].name) + " disagrees with the rest of the row");
+  }
+
+ private:
+  using Content = std::variant<std::monostate, std::int64_t, std::string>;
+  WrittenColumns& add(Content content) {
+    written_.push_back(std::move(content));
+    return *this;
+  }
+  static bool same(SqliteRow row, int column, const Content& written) {
+    if (row.is_null(column)) return std::holds_alternative<std::monostate>(written);
+    if (const auto* const number = std::get_if<std::int64_t>(&written)) return row.integer(column) == *number;
+    const auto* const text = std::get_if<std::string>(&written);
+    return text && row.text(column) == *text;
+  }
+
+  std::vector<Content> written_;
+};
+
+// The columns that repeat other ones, for an index.
+constexpr std::array<std::string_view, 9> kKeysOfPromise = {"origin", "branch",   "pid",        "job_state", "enqueued_at",
+                                                            "queue",  "priority", "unique_key", "batch_key"};
+constexpr std::array<std::string_view, 1> kKeysOfSchedule = {"due_at"};
+constexpr std::array<std::string_view, 1> kKeysOfMessage = {"unblock_of"};
+
+void check_promise(SqliteRow found) {
+  const RowRef row = read_row(found);
+  WrittenColumns written;
+  bind_new(written, *row);
+  bind_job(written, *row);
+  written.require(found, joined(kPlainColumns, kJobColumns), kKeysOfPromise, "promise", row->id());
+  const Due next = next_due(*row);
+  if (next.kind != DueKind::none && (row->due.kind == DueKind::none || row->due.at > next.at))
+    refuse_stored_record("promise", row->id(), "its timer is missing, or later than its next step");
+}
+
 void check_rows(SQLite::Database& database, std::vector<std::string>& problems) {
-  SqliteStatements statements(database);
-  constexpr std::int64_t kAll = -1;
-  const auto each = [&](Query& rows, const std::string& table, auto read) { read_each(rows, table, read, problems); };
-  {
-    const RowRange all;
-    Query rows(statements.range(Index::id));
-    bind_range(rows, all);
-    each(rows, "promise", [&] { (void)read_row(rows.row()); });
-  }
-  {
-    Query rows(statements[Sql::schedules_by_id]);
-    rows.copied(std::string_view()).integer(kAll);
-    each(rows, "schedule", [&] { (void)read_schedule(rows.row()); });
-  }
-  {
-    Query rows(statements[Sql::messages]);
-    rows.integer(0).integer(kAll);
-    each(rows, "message", [&] { (void)read_message(rows.row()); });
-  }
-  SQLite::Statement of_queues(database, "SELECT name, body FROM resonate_queues");
-  Query queues(of_queues);
-  each(queues, "queue", [&] { (void)queue_of_json(queues.text_at(1)); });
-  SQLite::Statement of_hours(database, "SELECT queue, body FROM resonate_queue_hours");
-  Query hours(of_hours);
-  each(hours, "queue_hour", [&] { (void)hour_of_json(hours.text_at(0), hours.text_at(1)); });
-  SQLite::Statement of_edges(database, "SELECT owner, other, dialect FROM resonate_edges");
-  Query edges(of_edges);
-  each(edges, "edge of", [&] {
-    (void)edges.text_at(0);
-    (void)edges.text_at(1);
-    (void)dialect_of_number(edges.integer_at(2));
+  const auto each = [&](const std::string& table, const std::string& sql, auto read) {
+    SQLite::Statement statement(database, sql);
+    Query rows(statement);
+    read_each(
+        rows, table, [&] { read(rows.row()); }, problems);
+  };
+  const auto all_of = [](std::string_view table, std::span<const SqlColumn> columns) { return select_from(table, columns) + "1"; };
+  each("promise", all_of("resonate_promises", joined(kPlainColumns, kJobColumns)), check_promise);
+  each("schedule", all_of("resonate_schedules", kScheduleColumns), [](SqliteRow found) {
+    const ScheduleRef schedule = read_schedule(found);
+    WrittenColumns written;
+    bind_schedule(written, *schedule);
+    written.require(found, kScheduleColumns, kKeysOfSchedule, "schedule", schedule->id);
+  });
+  each("message", all_of("resonate_messages", joined(kMessageColumns, kMessageKeys)), [](SqliteRow found) {
+    const MessageRef message = read_message(found);
+    WrittenColumns written;
+    bind_message(written, *message);
+    written.require(found, joined(kMessageColumns, kMessageKeys), kKeysOfMessage, "message to", message->address);
+  });
+  each("queue", "SELECT name, body FROM resonate_queues",
+       [](SqliteRow found) { require_name(queue_of_json(found.text(1))->name, found.text(0)); });
+  each("queue_hour", all_of("resonate_queue_hours", kHourColumns), [](SqliteRow found) {
+    if (hour_of_json(found.text(0), found.text(2))->counted.hour != found.integer(1))
+      refuse_stored_record("hour of queue", std::string(found.text(0)), "its column hour disagrees with the rest of the row");
+  });
+  each("edge of", all_of("resonate_edges", joined(kEdgeColumns, kEdgeKeys)), [](SqliteRow found) { (void)read_edge(found); });
+  each("submission", "SELECT number, NULL, length(CAST(request AS BLOB)) FROM resonate_inbox WHERE status IS NULL",
+       [](SqliteRow found) { (void)read_submission(found, SubmissionState::waiting); });
+  each("submission", all_of("resonate_inbox", kRefusedColumns).append(" AND status IS NOT NULL"),
+       [](SqliteRow found) { (void)read_submission(found, SubmissionState::refused); });
+  each("counters", "SELECT sequence, now, dropped, jobs, messages FROM resonate_counters", [](SqliteRow found) {
+    require_usable({found.integer(0), found.integer(1), found.integer(2), found.integer(3)}, found.integer(4));
   });
 }
 

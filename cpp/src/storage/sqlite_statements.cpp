@@ -64,7 +64,7 @@ std::string text_of(Sql which) {
     case Sql::delete_row: return "DELETE FROM resonate_promises WHERE id = ?";
     case Sql::delete_rows: return "DELETE FROM resonate_promises WHERE id IN (" + repeated("?", kRowsAtOnce) + ")";
     case Sql::load_queue: return "SELECT body FROM resonate_queues WHERE name = ?";
-    case Sql::queues: return "SELECT body FROM resonate_queues ORDER BY name";
+    case Sql::queues: return "SELECT body, name FROM resonate_queues ORDER BY name";
     case Sql::replace_queue: return "INSERT OR REPLACE INTO resonate_queues (name, body) VALUES (?, ?)";
     case Sql::delete_queue: return "DELETE FROM resonate_queues WHERE name = ?";
     case Sql::hours: return "SELECT body FROM resonate_queue_hours WHERE queue = ? AND hour >= ? ORDER BY hour";
@@ -94,11 +94,16 @@ std::string text_of(Sql which) {
     case Sql::delete_message: return "DELETE FROM resonate_messages WHERE seq = ?";
     case Sql::lease_message: return update_by("resonate_messages", kLeaseColumns, "seq");
     case Sql::submission_waits: return waiting;
-    case Sql::waiting_submissions: return select_from("resonate_inbox", kWaitingColumns) + "status IS NULL ORDER BY number LIMIT ?";
+    case Sql::waiting_submissions:
+      return "SELECT number, CASE WHEN length(CAST(request AS BLOB)) <= ? THEN request END, length(CAST(request AS BLOB)) FROM "
+             "resonate_inbox WHERE status IS NULL ORDER BY number LIMIT ?";
     case Sql::refused_submissions:
       return select_from("resonate_inbox", kRefusedColumns) + "status IS NOT NULL ORDER BY number LIMIT ?";
     case Sql::delete_submission: return "DELETE FROM resonate_inbox WHERE number = ?";
-    case Sql::refuse_submission: return "UPDATE resonate_inbox SET status = ?, error = ? WHERE number = ?";
+    case Sql::refuse_submission:
+      return "UPDATE resonate_inbox SET status = ?1, error = ?2, request = CASE WHEN ?1 = 413 THEN substr(request, 1, 1000) ELSE "
+             "request "
+             "END WHERE number = ?3";
     case Sql::count: break;
   }
   return "";
@@ -106,11 +111,24 @@ std::string text_of(Sql which) {
 
 }  // namespace
 
+namespace {
+
+[[noreturn]] void refuse_column(const SQLite::Column& column, const char* wanted) {
+  throw Error(ErrorCode::storage, "a stored row is damaged: " + std::string(column.getName()) + " is not " + wanted);
+}
+
+}  // namespace
+
+std::int64_t integer_in(const SQLite::Column& column) {
+  if (!column.isInteger()) refuse_column(column, "a number");
+  return column.getInt64();
+}
+
 std::string_view text_in(const SQLite::Column& column) {
+  if (!column.isText()) refuse_column(column, "a text");
   const char* const bytes = column.getText();
   const std::string_view text(bytes, static_cast<std::size_t>(column.getBytes()));
-  if (!is_utf8(text))
-    throw Error(ErrorCode::storage, "a stored row is damaged: " + std::string(column.getName()) + " is not UTF-8");
+  if (!is_utf8(text)) refuse_column(column, "UTF-8");
   return text;
 }
 

@@ -90,15 +90,17 @@ class SqliteStatements {
   std::array<std::optional<SQLite::Statement>, kIndexes> ranges_;
 };
 
-// The text in a column of the present row. Throws Error (storage) if it is not UTF-8: the file is damaged.
+// The text in a column of the present row. Throws Error (storage) if it is no text, or not UTF-8: the file is damaged.
 std::string_view text_in(const SQLite::Column& column);
+// The number in a column. Throws Error (storage) if it is none. SQLite would read anything else as 0 or as what it begins with.
+std::int64_t integer_in(const SQLite::Column& column);
 
 // The present row of a statement, for the readers of row_columns.hpp.
 class SqliteRow {
  public:
   explicit SqliteRow(SQLite::Statement& statement) noexcept : statement_(&statement) {}
   bool is_null(int column) const { return statement_->getColumn(column).isNull(); }
-  std::int64_t integer(int column) const { return statement_->getColumn(column).getInt64(); }
+  std::int64_t integer(int column) const { return integer_in(statement_->getColumn(column)); }
   std::string_view text(int column) const { return text_in(statement_->getColumn(column)); }
   // Also a text that is not UTF-8.
   std::string bytes(int column) const { return statement_->getColumn(column).getString(); }

@@ -89,8 +89,9 @@ void SqliteStorage::detect_other_commits() {
   Query stored = query(Sql::load_counters);
   if (!stored.step()) throw Error(ErrorCode::storage, "store \"" + location() + "\" is damaged: it has no counters");
   submission_waits_ = stored.integer_at(5) != 0;
-  known_.renew(seen, {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)},
-               stored.integer_at(4));
+  const Counters counters{stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)};
+  require_usable(counters, stored.integer_at(4));
+  known_.renew(seen, counters, stored.integer_at(4));
 }
 
 void SqliteStorage::end() noexcept {
@@ -183,15 +184,18 @@ std::vector<RowRef> SqliteStorage::rows(const RowRange& range) {
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   return guarded("read", [&] {
     std::vector<RowRef> found;
+    RangeCheck check(range);
     Query rows(statements_->range(range.index));
     bind_range(rows, range);
     while (rows.step()) {
+      RowRef row;
       if (range.index != Index::claim) {
-        found.push_back(read_row(rows.row()));
-        continue;
+        row = read_row(rows.row());
+      } else {
+        row = known_.rows.find(rows.text_at(0));  // use the cached row: mostly the process that creates a job also claims it
+        if (!row) known_.rows.put(row = read_row(rows.row()));
       }
-      RowRef row = known_.rows.find(rows.text_at(0));  // use the cached row: mostly the process that creates a job also claims it
-      if (!row) known_.rows.put(row = read_row(rows.row()));
+      check.see(*row);
       found.push_back(std::move(row));
     }
     return found;
@@ -205,7 +209,10 @@ std::vector<ScheduleRef> SqliteStorage::schedules(const ScheduleRange& range) {
     Query schedules = query(kRanges[static_cast<std::size_t>(range.by)]);
     if (range.by == ScheduleRange::By::due) schedules.integer(range.until).integer(range.after_at);
     schedules.text(range.after).limit(range.limit);
-    while (schedules.step()) found.push_back(read_schedule(schedules.row()));
+    while (schedules.step()) {
+      found.push_back(read_schedule(schedules.row()));
+      require_in(range, *found.back());
+    }
     return found;
   });
 }
@@ -231,6 +238,7 @@ std::vector<MessageRef> SqliteStorage::messages(const MessageRange& range) {
     std::vector<MessageRef> found;
     while (found.size() < range.limit && messages.step()) {
       MessageRef message = read_message(messages.row());
+      require_in(range, *message);
       if (range.by == prefix && !message->address.starts_with(range.text)) break;
       found.push_back(std::move(message));
     }
@@ -239,14 +247,16 @@ std::vector<MessageRef> SqliteStorage::messages(const MessageRange& range) {
   });
 }
 
-std::vector<Submission> SqliteStorage::submissions(SubmissionState state, std::size_t limit) {
-  const bool waiting = state == SubmissionState::waiting;
+std::vector<Submission> SqliteStorage::submissions(const SubmissionRange& range) {
+  const bool waiting = range.state == SubmissionState::waiting;
   if (waiting && !submission_waits_) return {};
   return guarded("read", [&] {
     std::vector<Submission> found;
     Query submissions = query(waiting ? Sql::waiting_submissions : Sql::refused_submissions);
-    submissions.limit(limit);
-    while (submissions.step()) found.push_back(read_submission(submissions.row(), state));
+    if (waiting) submissions.limit(range.longest);
+    submissions.limit(range.limit);
+    for (std::size_t bytes = 0; bytes < range.together && submissions.step(); bytes += found.back().bytes)
+      found.push_back(read_submission(submissions.row(), range.state));
     return found;
   });
 }
@@ -258,6 +268,7 @@ QueueRef SqliteStorage::find_queue(std::string_view name) {
     queue.copied(name);
     if (!queue.step()) return nullptr;
     QueueRef loaded = queue_of_json(queue.text_at(0));
+    require_name(loaded->name, name);
     known_.queues[loaded->name] = loaded;
     return loaded;
   });
@@ -267,7 +278,10 @@ std::vector<QueueRef> SqliteStorage::queues() {
   return guarded("read", [&] {
     std::vector<QueueRef> all;
     Query queues = query(Sql::queues);
-    while (queues.step()) all.push_back(queue_of_json(queues.text_at(0)));
+    while (queues.step()) {
+      all.push_back(queue_of_json(queues.text_at(0)));
+      require_name(all.back()->name, queues.text_at(1));
+    }
     return all;
   });
 }

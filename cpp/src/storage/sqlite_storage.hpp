@@ -37,7 +37,7 @@ class SqliteStorage final : public Storage, private OpenConnection {
   std::vector<std::string> holders(std::string_view after, std::size_t limit) override;
   std::vector<EdgeRef> edges(const EdgeRange& range) override;
   std::vector<MessageRef> messages(const MessageRange& range) override;
-  std::vector<Submission> submissions(SubmissionState state, std::size_t limit) override;
+  std::vector<Submission> submissions(const SubmissionRange& range) override;
   void write(const Changes& changes) override;
   void vacuum() override;
   void index_newest() override;
