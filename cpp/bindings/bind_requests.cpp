@@ -75,12 +75,12 @@ class HeldEnvelope {
     return {(all.*which).begin(), (all.*which).end()};
   }
   static Decoded decode(std::string_view text, const Limits& limits) {
-    if (nests_deeper(text, limits.nesting))
-      return Refusal{.message = "the JSON nests deeper than " + std::to_string(limits.nesting) + " levels"};
+    if (nests_deeper(text, limits.nesting)) return Refusal{.message = nests_too_deep(limits.nesting)};
     Decoded decoded = EnvelopeHandler::decode_json(text);
     if (const auto* known = std::get_if<resonate::Envelope>(&decoded)) {
       if (const auto* request = std::get_if<Request>(&known->operation)) {
-        if (auto problem = exceeded_limit(request->operation, limits.of_request, limits.clock.get()))
+        const std::optional<Instant> now = limits.clock ? std::optional(limits.clock->now()) : std::nullopt;
+        if (auto problem = exceeded_limit(request->operation, limits.of_request, now))
           return refusal_of(known->head, status::kInvalid, *std::move(problem));
       }
     }
@@ -277,6 +277,28 @@ Example:
     >>> from resonate_core import Envelope, RequestLimits
     >>> rc.Store(clock=rc.ManualClock()).run([Envelope(b"{", RequestLimits())])[0][0]
     400
+)doc");
+  bound.def(
+      "_limit_submissions",
+      [](const StoreHandle& self, const Limits& limits, std::size_t body_bytes) {
+        const auto handler = open(self).handler();
+        const OutsidePython outside;
+        handler->limit_submissions({.body_bytes = body_bytes, .nesting = limits.nesting, .of_request = limits.of_request});
+      },
+      py::arg("limits"), py::arg("body_bytes"), R"doc(
+Refuse submitted requests beyond these limits when they would run. For servers, which apply the limits of their settings.
+
+Without this call the limits are the defaults of a server, and durations are not limited.
+
+Args:
+    limits: As of the server's own requests; `process_at` and the like are limited without a clock, too.
+    body_bytes: Bytes of the text of a request.
+
+Raises:
+    Closed: The store is closed.
+
+Example:
+    >>> rc.Store(clock=rc.ManualClock())._limit_submissions(rc.RequestLimits(tags=8), 100_000)
 )doc");
 }
 

@@ -81,7 +81,7 @@ Example:
             constexpr std::size_t kMost = 1000;
             return open(self).without_gil([](Engine& engine) {
               return engine.with_storage(
-                  [](Storage& storage) { return storage.submissions(Storage::SubmissionState::waiting, kMost).size(); });
+                  [](Storage& storage) { return storage.submissions({.limit = kMost}).size(); });
             });
           },
           "The number of requests that programs wrote with `submit` and that have not run yet, at most 1000.")

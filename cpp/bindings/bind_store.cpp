@@ -53,6 +53,13 @@ void warn_of_clock(Engine& engine) {
   if (into_python([&] { return PyErr_WarnEx(category.ptr(), problem.c_str(), 1); }) != 0) throw py::error_already_set();
 }
 
+// Logs it: the store may be opened by a server, which has no caller to tell.
+void log_note(const std::string& note) {
+  if (note.empty()) return;
+  const py::object logger = call(member_of_module("logging", "getLogger"), py::str("resonate_core"));
+  call(logger.attr("warning"), py::str("%s"), py::str(note));
+}
+
 std::unique_ptr<StoreHandle> make_store(const PathArgument& path_or_url, const OptionalClock& clock, const RulesArgument& rules,
                                         const RetryArgument& retry_timeout, const CatchUpArgument& catchup, bool check,
                                         const OptionalBool& debug, const DurationArgument& unblock_retention,
@@ -70,6 +77,7 @@ std::unique_ptr<StoreHandle> make_store(const PathArgument& path_or_url, const O
                                       given_clock != nullptr);
   std::shared_ptr<Clock> source = given_clock ? given_clock : opened.clock;
   if (!source) source = std::make_shared<SystemClock>();
+  log_note(opened.storage->opening_note());
   std::shared_ptr<Engine> engine;
   {
     const OutsidePython outside;

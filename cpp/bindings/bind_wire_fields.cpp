@@ -66,6 +66,9 @@ WireFields wire_fields() {
 }
 
 std::optional<std::string> submission_problem(const std::string& request) {
+  if (request.size() > kLongestSubmission)
+    return "request must have at most " + std::to_string(kLongestSubmission) + " bytes, got " + std::to_string(request.size()) +
+           ": keep large data elsewhere, and submit its name";
   std::variant<Request, Reply> decoded = decode_submission(request);
   Reply* const refusal = std::get_if<Reply>(&decoded);
   return refusal ? std::optional(std::move(refusal->error)) : std::nullopt;

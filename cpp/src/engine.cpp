@@ -17,6 +17,18 @@ namespace {
 constexpr std::size_t kStepsOfTick = 256;
 // The most submissions that it runs before its steps.
 constexpr std::size_t kSubmissionsOfTick = 100;
+// The most bytes of their texts, beside the last one's.
+constexpr std::size_t kSubmittedBytesOfTick = 8 << 20;
+constexpr std::size_t kErrorBytes = 1000;  // of a refusal that is kept
+
+// The beginning of a text that may repeat what a program submitted.
+std::string beginning_of(std::string text) {
+  if (text.size() <= kErrorBytes) return text;
+  std::size_t end = kErrorBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // do not cut a UTF-8 character
+  text.resize(end);
+  return text + "...";
+}
 
 Access access_of(const Request& request) { return is_read(request.operation) ? Access::read : Access::write; }
 
@@ -253,16 +265,36 @@ bool Engine::nothing_to_tick(Instant at) {
   return true;
 }
 
-// Runs requests that programs have submitted, in order, and returns their number. A refused request is kept with its status.
-std::size_t Engine::run_submissions(Transaction& transaction, Instant now) {
-  if (!decode_submission_) return 0;
-  const std::vector<Submission> waiting = storage_->submissions(Storage::SubmissionState::waiting, kSubmissionsOfTick);
-  for (const Submission& submission : waiting) run_submission(transaction, submission, now);
-  return waiting.size();
+void Engine::accept_submissions(SubmissionDecoder decode, std::size_t longest) {
+  std::lock_guard lock(mutex_);
+  decode_submission_ = std::move(decode);
+  longest_submission_ = longest;
+}
+
+// Runs requests that programs have submitted, in order, and returns whether more may wait. A refused request is kept with its
+// status.
+bool Engine::run_submissions(Transaction& transaction, Instant now) {
+  if (!decode_submission_) return false;
+  const std::vector<Submission> waiting =
+      storage_->submissions({.limit = kSubmissionsOfTick, .longest = longest_submission_, .together = kSubmittedBytesOfTick});
+  std::size_t bytes = 0;
+  for (const Submission& submission : waiting) {
+    bytes += submission.bytes;
+    run_submission(transaction, submission, now);
+  }
+  return waiting.size() == kSubmissionsOfTick || bytes >= kSubmittedBytesOfTick;
 }
 
 void Engine::run_submission(Transaction& transaction, const Submission& submission, Instant now) {
-  std::variant<Request, Reply> decoded = decode_submission_(submission.text);
+  std::variant<Request, Reply> decoded;
+  if (submission.bytes > longest_submission_) {
+    decoded = refused(status::kTooLarge,
+                      "request must have at most " + std::to_string(longest_submission_) + " bytes (limits.body_bytes), got " +
+                          std::to_string(submission.bytes),
+                      now);
+  } else {
+    decoded = decode_submission_(submission.text, now);
+  }
   auto* const request = std::get_if<Request>(&decoded);
   std::optional<Reply> reply;
   if (!request) {
@@ -272,8 +304,11 @@ void Engine::run_submission(Transaction& transaction, const Submission& submissi
   } else {
     reply = run(transaction, *request, now);
   }
-  transaction.set.end_submission(
-      {.number = submission.number, .text = {}, .status = reply->ok() ? 0 : reply->status, .error = std::move(reply->error)});
+  transaction.set.end_submission({.number = submission.number,
+                                  .text = {},
+                                  .bytes = 0,
+                                  .status = reply->ok() ? 0 : reply->status,
+                                  .error = beginning_of(std::move(reply->error))});
 }
 
 std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
@@ -296,12 +331,12 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
       Scope transaction(*this, Access::write);
       // Requests may have run between two transactions, and instants never go back.
       at = observe_instant(transaction->set, *at, options_);
-      const std::size_t submitted = run_submissions(*transaction, *at);
+      const bool more_submitted = run_submissions(*transaction, *at);
       const std::size_t most = std::min(kStepsOfTick, limit - fired.size());
       const std::size_t taken = run_steps(*transaction, *at, most, &fired);
       commit(*transaction);
       move_clock(*at);  // after the commit: a tick that failed must not move the clock
-      if ((taken < most || fired.size() == limit) && submitted < kSubmissionsOfTick) return fired;
+      if ((taken < most || fired.size() == limit) && !more_submitted) return fired;
     }
     allow_interrupt(Pause::working);
   }

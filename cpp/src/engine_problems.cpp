@@ -38,7 +38,7 @@ std::vector<Violation> Engine::problems(ProblemScope scope) {
       found.push_back({"clock_ahead", "clock",
                        "the store's last instant is " + std::to_string(storage.counters().now) + ", " + std::to_string(ahead) +
                            " ms ahead of " + clock_->name() + ": short deadlines pass at once, and schedules do not fire"});
-    for (const Submission& refused : storage.submissions(Storage::SubmissionState::refused, kMostSubmissions))
+    for (const Submission& refused : storage.submissions({.state = SubmissionState::refused, .limit = kMostSubmissions}))
       found.push_back({"submission_refused", std::to_string(refused.number),
                        "refused with " + std::to_string(refused.status) + ": " + refused.error});
     if (scope == ProblemScope::stored) {

@@ -34,7 +34,8 @@ def submit(connection: Any, kind: str, data: Mapping[str, Any], *, schema: str =
     The connection must be one to the database of the store: for PostgreSQL of psycopg, psycopg2, asyncpg, SQLAlchemy (also a session)
     or Django; for a file of sqlite3, aiosqlite, SQLAlchemy or Django. Subclasses are accepted, scoped sessions, connections from a
     pool and those that a tracer has wrapped, with any row factory. With an asynchronous one, await the result. On PostgreSQL its role
-    needs USAGE on the store's schema. The tables must be there: the first process that opens the store makes them.
+    needs USAGE on the store's schema and EXECUTE on the schema's function ``submit``, which its owner grants. The tables must be there:
+    the first process that opens the store makes them. A request has at most 16 MiB; the process that runs it applies its own limits.
 
     Args:
         connection: An open connection, session or cursor.

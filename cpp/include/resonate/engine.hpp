@@ -76,10 +76,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // The instant of its clock. A manual clock that machines share is read from the storage.
   Instant now();
 
-  // Decodes the text of a submission. Returns the request, or its refusal.
-  using SubmissionDecoder = std::variant<Request, Reply> (*)(const std::string& text);
-  // Without one, submissions wait. Call it before the engine is used.
-  void set_submission_decoder(SubmissionDecoder decode) noexcept { decode_submission_ = decode; }
+  // Decodes the text of a submission that runs at `now`. Returns the request, or its refusal.
+  using SubmissionDecoder = std::function<std::variant<Request, Reply>(const std::string& text, Instant now)>;
+  // Until then, submissions wait. A text of more than `longest` bytes is refused and not read.
+  void accept_submissions(SubmissionDecoder decode, std::size_t longest);
 
   // Runs one request, then the internal steps due at its instant. If `now` is empty, the clock gives the instant.
   Reply apply(Request request, std::optional<Instant> now = {});
@@ -226,7 +226,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Caller* run_group(Caller& first);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);
   bool nothing_to_tick(Instant at);
-  std::size_t run_submissions(Transaction& transaction, Instant now);
+  bool run_submissions(Transaction& transaction, Instant now);
   void run_submission(Transaction& transaction, const Submission& submission, Instant now);
   Reply run(Transaction& transaction, Request& request, Instant now);
   std::size_t run_steps(Transaction& transaction, Instant now, std::size_t most, std::vector<Fired>* fired = nullptr);
@@ -263,7 +263,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const bool remote_;               // as Storage::remote
   const bool shares_manual_clock_;  // with other machines: every move is stored
   Options options_;
-  SubmissionDecoder decode_submission_ = nullptr;
+  SubmissionDecoder decode_submission_;
+  std::size_t longest_submission_ = 0;
   std::unique_ptr<Transaction> transaction_;
   Instant seen_ = 0;  // the last stored instant that was read
   TraceSink trace_;

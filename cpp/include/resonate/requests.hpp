@@ -269,6 +269,7 @@ inline constexpr int kInvalid = 400;
 inline constexpr int kForbidden = 403;
 inline constexpr int kNotFound = 404;
 inline constexpr int kConflict = 409;
+inline constexpr int kTooLarge = 413;
 inline constexpr int kUnprocessable = 422;
 inline constexpr int kFault = 500;
 }  // namespace status

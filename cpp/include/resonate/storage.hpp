@@ -49,9 +49,10 @@ struct Counters {
 // A request that a program has written into the database in a transaction of its own, as the text of an envelope.
 struct Submission {
   std::int64_t number = 0;  // rises in the order in which they run
-  std::string text;
-  int status = 0;     // the status of its refusal; 0: it waits, or has run
-  std::string error;  // the reason of its refusal
+  std::string text;         // empty if it is longer than the reader takes
+  std::size_t bytes = 0;    // of its text
+  int status = 0;           // the status of its refusal; 0: it waits, or has run
+  std::string error;        // the reason of its refusal
 };
 
 // The changes of one transaction; all of them are applied, or none.
@@ -71,6 +72,16 @@ struct Changes {
   std::vector<MessageRef> messages_leased;     // stored messages with another lease
   std::vector<Submission> submissions_ended;   // deleted if they have run (status 0), kept with their status otherwise; no text
   Counters counters;
+};
+
+// At most `limit` submissions, by number. Any program may have written them, so a reader says how much it takes: a text of more
+// than `longest` bytes is left out, and after texts of `together` bytes no further submission is read.
+enum class SubmissionState : std::uint8_t { waiting, refused };
+struct SubmissionRange {
+  SubmissionState state = SubmissionState::waiting;
+  std::size_t limit = SIZE_MAX;
+  std::size_t longest = 0;
+  std::size_t together = INT64_MAX;
 };
 
 // At most `limit` schedules: by id, those after `after`; by due, those after (after_at, after) that are due at `until` or earlier.
@@ -184,9 +195,11 @@ class Storage {
   virtual std::vector<std::string> holders(std::string_view after, std::size_t limit) = 0;
   virtual std::vector<EdgeRef> edges(const EdgeRange& range) = 0;
   virtual std::vector<MessageRef> messages(const MessageRange& range) = 0;
+  // Returns what opening it has changed and a person must know; empty: nothing.
+  virtual std::string opening_note() const { return {}; }
+
   // Returns the first submissions that wait, or the first that were refused. Back ends without other writers have none.
-  enum class SubmissionState : std::uint8_t { waiting, refused };
-  virtual std::vector<Submission> submissions(SubmissionState, std::size_t /*limit*/) { return {}; }
+  virtual std::vector<Submission> submissions(const SubmissionRange&) { return {}; }
 
   // Commits. If it throws, nothing has changed.
   virtual void write(const Changes& changes) = 0;

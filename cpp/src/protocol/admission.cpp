@@ -12,7 +12,7 @@ namespace {
 // Records the first exceeded limit.
 class LimitCheck {
  public:
-  LimitCheck(const RequestLimits& limits, Clock* clock) : limits_(limits), clock_(clock) {}
+  LimitCheck(const RequestLimits& limits, std::optional<Instant> now) : limits_(limits), now_(now) {}
   std::optional<std::string> take() { return std::move(problem_); }
 
   void text(const char* what, std::string_view given) {
@@ -40,8 +40,8 @@ class LimitCheck {
   void ttl(Duration given) { duration("ttl", given, limits_.ttl, "limits.ttl_ms"); }
   void delay(const char* what, Duration given) { duration(what, given, limits_.delay, "limits.delay_ms"); }
   void delay_until(const char* what, Instant given) {
-    if (problem_ || !clock_ || limits_.delay == kNever) return;
-    const Instant latest = saturating_add(clock_->now(), limits_.delay);
+    if (problem_ || !now_ || limits_.delay == kNever) return;
+    const Instant latest = saturating_add(*now_, limits_.delay);
     if (given <= latest) return;
     problem_ = std::string(what) + " must be at most " + std::to_string(limits_.delay) + " ms ahead, which is " +
                std::to_string(latest) + " (limits.delay_ms of this server), got " + std::to_string(given);
@@ -59,7 +59,7 @@ class LimitCheck {
   }
 
   const RequestLimits& limits_;
-  Clock* clock_;
+  std::optional<Instant> now_;
   std::optional<std::string> problem_;
 };
 
@@ -236,11 +236,13 @@ void check_limits(LimitCheck& at, const Rest& request) {
 
 }  // namespace
 
-std::optional<std::string> exceeded_limit(const Operation& operation, const RequestLimits& limits, Clock* clock) {
-  LimitCheck at(limits, clock);
+std::optional<std::string> exceeded_limit(const Operation& operation, const RequestLimits& limits, std::optional<Instant> now) {
+  LimitCheck at(limits, now);
   std::visit([&](const auto& request) { check_limits(at, request); }, operation);
   return at.take();
 }
+
+std::string nests_too_deep(std::size_t limit) { return "the JSON nests deeper than " + std::to_string(limit) + " levels"; }
 
 bool nests_deeper(std::string_view json, std::size_t limit) noexcept {
   std::size_t depth = 0;

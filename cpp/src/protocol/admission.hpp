@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "resonate/clock.hpp"
+#include "resonate/instant.hpp"
 #include "resonate/requests.hpp"
 
 namespace resonate {
@@ -32,13 +32,15 @@ struct Named {
 };
 Named named_by(const Operation& operation, std::string& buffer);
 
-// Returns a description of the first limit that the request exceeds, or nothing. Delays given as instants are measured from
-// `clock`; without a clock they are not checked.
-std::optional<std::string> exceeded_limit(const Operation& operation, const RequestLimits& limits, Clock* clock = nullptr);
+// Returns a description of the first limit that the request exceeds, or nothing. Delays given as instants are measured from `now`;
+// without it they are not checked.
+std::optional<std::string> exceeded_limit(const Operation& operation, const RequestLimits& limits, std::optional<Instant> now = {});
 
 // Returns whether the brackets of a JSON text nest deeper than `limit`. The text need not be valid. It runs
 // before the parsers because they do not know the limit: simdjson's depth belongs to the parser that a thread reuses, and deeper
 // texts go to nlohmann's parser, which has no limit.
 bool nests_deeper(std::string_view json, std::size_t limit) noexcept;
+// The refusal of such a text.
+std::string nests_too_deep(std::size_t limit);
 
 }  // namespace resonate

@@ -71,8 +71,18 @@ std::variant<Request, Reply> decode_submission(const std::string& text) {
   return std::move(*request);
 }
 
-EnvelopeHandler::EnvelopeHandler(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {
-  engine_->set_submission_decoder(&decode_submission);
+EnvelopeHandler::EnvelopeHandler(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) { limit_submissions({}); }
+
+void EnvelopeHandler::limit_submissions(const SubmissionLimits& limits) {
+  const auto decode = [limits](const std::string& text, Instant now) -> std::variant<Request, Reply> {
+    if (nests_deeper(text, limits.nesting)) return refusal_of_submission(status::kInvalid, nests_too_deep(limits.nesting));
+    std::variant<Request, Reply> decoded = decode_submission(text);
+    if (auto* const request = std::get_if<Request>(&decoded))
+      if (auto problem = exceeded_limit(request->operation, limits.of_request, now))
+        return refusal_of_submission(status::kInvalid, *std::move(problem));
+    return decoded;
+  };
+  engine_->accept_submissions(decode, limits.body_bytes);
 }
 
 bool EnvelopeHandler::takes_debug_time() const { return engine_->options().debug && engine_->clock()->manual(); }

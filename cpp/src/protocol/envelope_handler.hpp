@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "codec/state_view.hpp"
+#include "protocol/admission.hpp"
 #include "protocol/envelope.hpp"
 #include "resonate/engine.hpp"
 
@@ -39,8 +40,18 @@ int status_of(const Answer& answer) noexcept;
 // The answer to an envelope that the server refuses, with its message.
 Refusal refusal_of(const ReplyHead& head, int status, std::string message);
 
+// The most bytes that `submit` writes, and that the table of submissions in PostgreSQL holds in a row.
+inline constexpr std::size_t kLongestSubmission = 16 << 20;
 // Decodes the text of a submission (storage.hpp); a Reply says why it is refused.
 std::variant<Request, Reply> decode_submission(const std::string& text);
+
+// Limits of submitted requests, which no server has checked: those of a server's settings. Without a server these are its defaults,
+// and durations are not limited, as for all requests of a store in process.
+struct SubmissionLimits {
+  std::size_t body_bytes = 2 << 20;
+  std::size_t nesting = 64;
+  RequestLimits of_request = {.id_bytes = 2048, .tags = 256, .list_length = 10'000};
+};
 
 class EnvelopeHandler {
  public:
@@ -49,6 +60,9 @@ class EnvelopeHandler {
   Answer run(Decoded envelope, std::optional<Instant> now = {});
   // Runs the envelopes in one transaction, in order. debug.* is refused in a batch of several.
   std::vector<Answer> run(std::vector<Decoded> envelopes, std::optional<Instant> now, Atomicity atomicity);
+
+  // Submitted requests beyond these limits are refused when they would run.
+  void limit_submissions(const SubmissionLimits& limits);
 
   // True between debug.start and debug.stop: background loops must not tick or deliver.
   bool paused() const noexcept { return engine_->paused(); }

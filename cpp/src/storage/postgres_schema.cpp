@@ -1,5 +1,6 @@
 #include "storage/postgres_schema.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 #include "machine/quoted.hpp"
@@ -228,6 +229,46 @@ CREATE OR REPLACE FUNCTION submit(request jsonb) RETURNS bigint LANGUAGE sql SEC
   BEGIN ATOMIC INSERT INTO inbox (request) VALUES (submission($1)) RETURNING inbox.number; END;
 )sql";
 
+// A program that may submit can do whatever the protocol can, so that is a right of the roles that an owner names. PUBLIC has
+// nothing on what a store makes, whatever the default privileges of the owner are. The last migration of a fresh schema, too: a
+// migration that adds a table or a function repeats it.
+// A row of the inbox is bounded by itself, since a role may insert without submit(); NOT VALID: rows that wait are kept.
+constexpr const char* kSeventh = R"sql(
+CREATE OR REPLACE FUNCTION submission(request jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path TO pg_catalog, pg_temp AS $body$
+DECLARE
+  written text := $1::text;
+BEGIN
+  IF octet_length(written) > 16777216 THEN
+    RAISE program_limit_exceeded USING MESSAGE = 'request must have at most 16777216 bytes, got ' || octet_length(written);
+  END IF;
+  IF jsonb_typeof($1) IS DISTINCT FROM 'object' THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'request must be an object, got ' || coalesce(left(written, 100), 'NULL');
+  END IF;
+  IF jsonb_typeof($1 -> 'kind') IS DISTINCT FROM 'string' THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'request.kind must be a string, got ' || coalesce(left(($1 -> 'kind')::text, 100), 'none');
+  END IF;
+  IF jsonb_typeof($1 -> 'data') IS DISTINCT FROM 'object' THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'request.data must be an object, got ' || coalesce(left(($1 -> 'data')::text, 100), 'none');
+  END IF;
+  RETURN written;
+END
+$body$;
+ALTER TABLE inbox DROP CONSTRAINT IF EXISTS inbox_request_bytes;
+ALTER TABLE inbox ADD CONSTRAINT inbox_request_bytes CHECK (octet_length(request) <= 16777216) NOT VALID;
+DO $body$
+DECLARE
+  made text;
+BEGIN
+  FOREACH made IN ARRAY ARRAY['promises', 'schedules', 'edges', 'messages', 'queues', 'queue_hours', 'counters', 'writers', 'inbox',
+                              'write_lock', 'store_version'] LOOP
+    EXECUTE format('REVOKE ALL ON TABLE %1$I FROM PUBLIC; REVOKE ALL ON TYPE %1$I FROM PUBLIC', made);
+  END LOOP;
+  EXECUTE 'REVOKE ALL ON SEQUENCE writer_ids, ' || pg_get_serial_sequence('inbox', 'number') || ' FROM PUBLIC';
+END
+$body$;
+REVOKE ALL ON FUNCTION submit(jsonb), submission(jsonb) FROM PUBLIC;
+)sql";
+
 std::vector<std::string> statements_of(const std::string& migration) {
   std::vector<std::string> statements;
   constexpr std::string_view kEnd = ";\n";
@@ -287,6 +328,40 @@ void refuse_names_in_use(PostgresConnection& connection, const PostgresAddress& 
                (version ? "rename them, or move them to another schema" : "name another schema in the URL, as schema=NAME"));
 }
 
+// The migration that takes the right to submit from PUBLIC.
+constexpr std::int64_t kSubmitOfNamedRoles = 7;
+
+bool all_may_submit(PostgresConnection& connection) {
+  static const PostgresStatement query{"all_submit",
+                                       "SELECT coalesce(has_function_privilege('public', "
+                                       "to_regprocedure('submit(jsonb)'), 'EXECUTE'), false)::integer"};
+  return connection.run(query, PostgresParameters()).row(0).integer(0) != 0;
+}
+
+// Names the roles that could submit as everybody could, and now cannot.
+std::string lost_right_to_submit(PostgresConnection& connection, const PostgresAddress& address) {
+  static const PostgresStatement query{
+      "lost_submit",
+      "SELECT rolname::text, quote_ident(rolname)::text FROM pg_catalog.pg_roles WHERE NOT rolsuper AND rolname NOT LIKE 'pg\\_%' "
+      "AND has_schema_privilege(oid, current_schema(), 'USAGE') AND NOT has_function_privilege(oid, 'submit(jsonb)', 'EXECUTE') "
+      "ORDER BY rolname LIMIT 101"};
+  const PostgresResult roles = connection.run(query, PostgresParameters());
+  if (roles.rows() == 0) return {};
+  constexpr int kMostNamed = 100;
+  std::string names;
+  std::string quoted_names;
+  for (int at = 0; at < std::min(roles.rows(), kMostNamed); ++at) {
+    names += (at ? ", " : "") + roles.row(at).text(0);
+    quoted_names += (at ? ", " : "") + roles.row(at).text(1);
+  }
+  if (roles.rows() > kMostNamed) names += ", and more";
+  return "store " + resonate::quoted(address.shown) +
+         ": the migration took the right to submit requests from PUBLIC, so these roles lost it: " + names +
+         ". A program that submits can do everything that the protocol can. For the roles that need it: GRANT EXECUTE ON "
+         "FUNCTION " +
+         address.quoted_schema() + ".submit(jsonb) TO " + quoted_names + ";";
+}
+
 // A role that may not create schemas may make the tables in one that exists.
 void make_schema(PostgresConnection& connection, const PostgresAddress& address) {
   static const PostgresStatement exists{"has_schema", "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1"};
@@ -328,7 +403,8 @@ auto in_transaction(PostgresConnection& connection, const char* begin, Body body
 
 const std::vector<std::vector<std::string>>& postgres_migrations() {
   static const std::vector<std::vector<std::string>> all = {statements_of(kFirst),  statements_of(kSecond), statements_of(kThird),
-                                                            statements_of(kFourth), statements_of(kFifth),  statements_of(kSixth)};
+                                                            statements_of(kFourth), statements_of(kFifth),  statements_of(kSixth),
+                                                            statements_of(kSeventh)};
   return all;
 }
 
@@ -340,7 +416,7 @@ std::optional<std::int64_t> found_schema_version(PostgresConnection& connection,
   });
 }
 
-void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddress& address, TablesAccess access) {
+std::string prepare_postgres_schema(PostgresConnection& connection, const PostgresAddress& address, TablesAccess access) {
   const std::int64_t newest = postgres_schema_version();
   const auto require_known = [&](std::int64_t version) {
     if (version > newest)
@@ -349,14 +425,14 @@ void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddre
   };
   std::optional<std::int64_t> version = found_schema_version(connection, address);
   if (version) require_known(*version);
-  if (version == newest) return;
+  if (version == newest) return {};
   if (access == TablesAccess::check)
     refuse(address, version ? "a read-only store cannot migrate its tables: open it for writing once"
                             : "it has no tables, and a read-only store creates none");
   if (!version && access == TablesAccess::migrate)
     refuse(address, "its tables are gone: the schema was dropped or renamed while the store was open. Open the store again");
   static const PostgresStatement lock{"migrate", "SELECT pg_advisory_xact_lock(hashtextextended('resonate_core ' || $1, 0))"};
-  in_transaction(connection, kBeginWrite, [&] {
+  return in_transaction(connection, kBeginWrite, [&] {
     connection.run(lock, schema_parameter(address));
     version = version_in_transaction(connection, address);  // another process may have migrated it meanwhile
     if (version) require_known(*version);
@@ -368,12 +444,15 @@ void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddre
     if (const PostgresResult used = connection.run("SELECT current_schema()::text");
         used.row(0).is_null(0) || used.row(0).text(0) != address.schema)
       refuse(address, "permission denied for schema " + address.schema + ": the role needs USAGE and CREATE on it");
+    const bool takes_right = version && *version < kSubmitOfNamedRoles && *version >= 2 && all_may_submit(connection);
     const std::string set_version = "UPDATE store_version SET version = " + std::to_string(newest);
     for (std::int64_t next = version.value_or(0); next < newest; ++next)
       for (const std::string& statement : postgres_migrations()[static_cast<std::size_t>(next)]) connection.send(statement.c_str());
     connection.send(set_version.c_str());
-    connection.send("COMMIT");
     (void)connection.run();
+    std::string note = takes_right ? lost_right_to_submit(connection, address) : std::string();
+    connection.run("COMMIT");
+    return note;
   });
 }
 

@@ -21,6 +21,7 @@ enum class TablesAccess : std::uint8_t { check, migrate, make };
 
 // Makes the tables, or brings them to the newest version, as far as `access` permits. Several processes may do it at once. Throws
 // Error (storage): the tables are of a newer release or of another program, or must be changed and may not. Throws PostgresError.
-void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddress& address, TablesAccess access);
+// Returns what a person must know about a migration; empty: nothing.
+std::string prepare_postgres_schema(PostgresConnection& connection, const PostgresAddress& address, TablesAccess access);
 
 }  // namespace resonate

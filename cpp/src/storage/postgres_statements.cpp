@@ -93,7 +93,8 @@ std::string text_of(PostgresQuery which) {
              "AS chosen (name, setting)";
     case PostgresQuery::load_rows: return rows + "id = ANY (?::text[])";
     case PostgresQuery::load_queues:
-      return "SELECT newest.body FROM unnest(?::text[]) AS wanted (name), LATERAL (SELECT body FROM queues WHERE queues.name = "
+      return "SELECT newest.body, wanted.name FROM unnest(?::text[]) AS wanted (name), LATERAL (SELECT body FROM queues WHERE "
+             "queues.name = "
              "wanted.name COLLATE \"C\" ORDER BY version DESC LIMIT 1) AS newest";
     case PostgresQuery::load_schedules: return schedules + "id = ANY (?::text[])";
     case PostgresQuery::load_edges:
@@ -105,7 +106,7 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::count_rows: return "SELECT count(*) FROM promises";
     case PostgresQuery::first_due:
       return "SELECT least((SELECT min(due_at) FROM promises WHERE due_at >= ?), (SELECT min(due_at) FROM schedules))";
-    case PostgresQuery::queues: return "SELECT body FROM queues ORDER BY name";
+    case PostgresQuery::queues: return "SELECT body, name FROM queues ORDER BY name";
     case PostgresQuery::insert_queues: return insert_into("queues", kQueueColumns);
     // By the places of the rows: the planner cannot choose to read all versions of a queue.
     case PostgresQuery::delete_queues:
@@ -137,12 +138,17 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::insert_messages: return insert_into("messages", kInsertedMessages);
     case PostgresQuery::lease_messages: return update_each("messages", kLeaseColumns, kLeases, "seq");
     case PostgresQuery::waiting_submissions:
-      return select_from("inbox", kWaitingColumns) + "status IS NULL ORDER BY number LIMIT ?";
+      return "SELECT number, CASE WHEN bytes <= ?::bigint THEN request END, bytes FROM (SELECT number, request, "
+             "octet_length(request) AS bytes, sum(octet_length(request)) OVER (ORDER BY number) - octet_length(request) AS before "
+             "FROM (SELECT number, request FROM inbox WHERE status IS NULL ORDER BY number LIMIT ?) AS waiting) AS weighed WHERE "
+             "before < ?::bigint ORDER BY number";
     case PostgresQuery::refused_submissions:
       return select_from("inbox", kRefusedColumns) + "status IS NOT NULL ORDER BY number LIMIT ?";
     case PostgresQuery::delete_submissions: return "DELETE FROM inbox WHERE number = ANY (?::bigint[])";
     case PostgresQuery::refuse_submissions:
-      return "UPDATE inbox SET status = u.status, error = u.error FROM unnest(?::bigint[], ?::bigint[], ?::text[]) AS u (number, "
+      return "UPDATE inbox SET status = u.status, error = u.error, request = CASE WHEN u.status = 413 THEN left(request, 1000) "
+             "ELSE "
+             "request END FROM unnest(?::bigint[], ?::bigint[], ?::text[]) AS u (number, "
              "status, error) WHERE inbox.number = u.number";
     case PostgresQuery::count: break;
   }

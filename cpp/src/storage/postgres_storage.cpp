@@ -75,8 +75,10 @@ PostgresStorage::~PostgresStorage() {
 
 void PostgresStorage::connect() {
   const TablesAccess access = options_.read_only ? TablesAccess::check : (opened_ ? TablesAccess::migrate : TablesAccess::make);
+  std::string note;
   connection_ =
-      connect_and(address_, [&](PostgresConnection& connection) { prepare_postgres_schema(connection, address_, access); });
+      connect_and(address_, [&](PostgresConnection& connection) { note = prepare_postgres_schema(connection, address_, access); });
+  if (!opened_) opening_note_ = std::move(note);
   opened_ = true;
   if (address_.prepared) {  // without: the pooler gives each transaction another connection
     send_settings(Scope::session);
@@ -204,7 +206,9 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
   if (version == known_.version) return;
   constexpr int kLately = 32;
   if (known_.version != KnownState::kUnknown) others_write_ = kLately;
-  known_.renew(version, {row.integer(1), row.integer(2), row.integer(3), row.integer(4)}, row.integer(5));
+  const Counters counters{row.integer(1), row.integer(2), row.integer(3), row.integer(4)};
+  require_usable(counters, row.integer(5));
+  known_.renew(version, counters, row.integer(5));
 }
 
 void PostgresStorage::end() noexcept {
@@ -261,13 +265,16 @@ std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
     const PostgresResult result = connection_->run(postgres_range(range.index), parameters);
     std::vector<RowRef> found;
     found.reserve(static_cast<std::size_t>(result.rows()));
+    RangeCheck check(range);
     for (int at = 0; at < result.rows(); ++at) {
+      RowRef row;
       if (range.index != Index::claim) {
-        found.push_back(read_row(result.row(at)));
-        continue;
+        row = read_row(result.row(at));
+      } else {
+        row = known_.rows.find(result.row(at).text(0));  // mostly the process that creates a job also claims it
+        if (!row) known_.rows.put(row = read_row(result.row(at)));
       }
-      RowRef row = known_.rows.find(result.row(at).text(0));  // mostly the process that creates a job also claims it
-      if (!row) known_.rows.put(row = read_row(result.row(at)));
+      check.see(*row);
       found.push_back(std::move(row));
     }
     known_.read(range, found);
@@ -284,7 +291,10 @@ std::vector<ScheduleRef> PostgresStorage::schedules(const ScheduleRange& range) 
     parameters.text(range.after).limit(range.limit);
     const PostgresResult result = run(kRanges[static_cast<std::size_t>(range.by)], parameters);
     std::vector<ScheduleRef> found;
-    for (int at = 0; at < result.rows(); ++at) found.push_back(read_schedule(result.row(at)));
+    for (int at = 0; at < result.rows(); ++at) {
+      found.push_back(read_schedule(result.row(at)));
+      require_in(range, *found.back());
+    }
     return found;
   });
 }
@@ -313,6 +323,7 @@ std::vector<MessageRef> PostgresStorage::keep_messages(const MessageRange& range
   std::vector<MessageRef> found;
   for (int at = 0; at < result.rows() && found.size() < range.limit; ++at) {
     MessageRef message = read_message(result.row(at));
+    require_in(range, *message);
     if (range.by == MessageRange::By::prefix && !message->address.starts_with(range.text)) break;
     found.push_back(std::move(message));
   }
@@ -329,16 +340,18 @@ std::vector<MessageRef> PostgresStorage::messages(const MessageRange& range) {
   });
 }
 
-std::vector<Submission> PostgresStorage::submissions(SubmissionState state, std::size_t limit) {
-  const bool waiting = state == SubmissionState::waiting;
+std::vector<Submission> PostgresStorage::submissions(const SubmissionRange& range) {
+  const bool waiting = range.state == SubmissionState::waiting;
   if (waiting && !submission_waits_) return {};
   return guarded("read", [&] {
     PostgresParameters parameters;
-    parameters.limit(limit);
+    if (waiting) parameters.limit(range.longest);
+    parameters.limit(range.limit);
+    if (waiting) parameters.limit(range.together);
     const PostgresResult result =
         run(waiting ? PostgresQuery::waiting_submissions : PostgresQuery::refused_submissions, parameters);
     std::vector<Submission> found;
-    for (int at = 0; at < result.rows(); ++at) found.push_back(read_submission(result.row(at), state));
+    for (int at = 0; at < result.rows(); ++at) found.push_back(read_submission(result.row(at), range.state));
     return found;
   });
 }
@@ -347,7 +360,10 @@ std::vector<QueueRef> PostgresStorage::queues() {
   return guarded("read", [&] {
     const PostgresResult result = run(PostgresQuery::queues);
     std::vector<QueueRef> all;
-    for (int at = 0; at < result.rows(); ++at) all.push_back(queue_of_json(result.row(at).text(0)));
+    for (int at = 0; at < result.rows(); ++at) {
+      all.push_back(queue_of_json(result.row(at).text(0)));
+      require_name(all.back()->name, result.row(at).text(1));
+    }
     return all;
   });
 }

@@ -38,7 +38,8 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::vector<std::string> holders(std::string_view after, std::size_t limit) override;
   std::vector<EdgeRef> edges(const EdgeRange& range) override;
   std::vector<MessageRef> messages(const MessageRange& range) override;
-  std::vector<Submission> submissions(SubmissionState state, std::size_t limit) override;
+  std::string opening_note() const override { return opening_note_; }
+  std::vector<Submission> submissions(const SubmissionRange& range) override;
   bool changed_elsewhere() override { return std::exchange(known_.changed_elsewhere, false); }
   bool remote() const noexcept override { return true; }
   void write(const Changes& changes) override;
@@ -89,6 +90,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::int64_t version_ = 0;       // of the state that this transaction sees
   Duration session_timeout_ = -1;  // lock_timeout of the connection, if its settings are kept
   bool opened_ = false;            // whether the tables were there once
+  std::string opening_note_;
   bool submission_waits_ = false;  // when the transaction began
   bool in_transaction_ = false;
 };

@@ -122,6 +122,7 @@ class ResonateApp:
             delay=limits.delay_ms,
             clock=store.clock,
         )
+        store._limit_submissions(self._request_limits, limits.body_bytes)
         self._dashboard: UiApp | None = None
         if server.ui:
             from .dashboard import dashboard

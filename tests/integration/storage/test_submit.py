@@ -115,6 +115,7 @@ def test_a_role_that_submits_needs_no_table(store: rc.Store, postgres_url: str) 
     schema, role = schema_of(postgres_url), f"submitter_{schema_of(postgres_url)}"
     with psycopg.connect(plain(postgres_url), autocommit=True) as connection:
         connection.execute(f"DROP ROLE IF EXISTS {role}; CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role}")
+        connection.execute(f"GRANT EXECUTE ON FUNCTION {schema}.submit(jsonb) TO {role}")
         try:
             connection.execute(f"SET ROLE {role}")
             # A table of its own with that name must not get the row.

@@ -1,0 +1,209 @@
+"""`resonate.submit` was executable by PUBLIC: a role of a report, with USAGE and SELECT, submitted `job.cancel`, and the next tick cancelled
+the payments. What a store makes gives PUBLIC nothing, in a new schema and after a migration, which names the roles that lose the right."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+import postgres_server
+import resonate_core as rc
+from backends import POSTGRES, require
+from command_line import run_command
+
+FAR = 10**15
+CANCEL = '{"kind": "job.cancel", "head": {"corrId": "1", "version": "2026-04-01"}, "data": {"type": "pay"}}'
+ROLES = ("bi", "Till Nr. 1", "app", "nobody", "granted")
+DATABASE = "shared_by_roles"
+
+OF_PUBLIC = """
+WITH objects (kind, name, acl) AS (
+  SELECT CASE relkind WHEN 'S' THEN 'sequence' ELSE 'table' END, relname, coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r'
+    END::"char", relowner)) FROM pg_class WHERE relnamespace = 'resonate'::regnamespace AND relkind IN ('r', 'v', 'm', 'S', 'p', 'f')
+  UNION ALL SELECT 'column', attname, attacl FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+    WHERE relnamespace = 'resonate'::regnamespace AND attacl IS NOT NULL
+  UNION ALL SELECT 'function', proname, coalesce(proacl, acldefault('f', proowner)) FROM pg_proc WHERE pronamespace = 'resonate'::regnamespace
+  UNION ALL SELECT 'type', typname, coalesce(typacl, acldefault('T', typowner)) FROM pg_type
+    WHERE typnamespace = 'resonate'::regnamespace AND typelem = 0
+  UNION ALL SELECT 'schema', nspname, coalesce(nspacl, acldefault('n', nspowner)) FROM pg_namespace WHERE nspname = 'resonate'
+)
+SELECT kind, name, privilege_type FROM objects, aclexplode(acl) WHERE grantee = 0 ORDER BY 1, 2
+"""
+"""The privileges of PUBLIC on what is in the schema, by the catalogue: a NULL acl is the default of its kind of object."""
+
+
+@pytest.fixture
+def server() -> Iterator[postgres_server.PostgresServer]:
+    require(POSTGRES)
+    server = postgres_server.shared()
+    server.create_database(DATABASE)
+    for role in ROLES:
+        server.execute(f'DROP ROLE IF EXISTS "{role}"; CREATE ROLE "{role}" LOGIN', DATABASE)
+    yield server
+    for role in ROLES:
+        server.execute(f'DROP OWNED BY "{role}"', DATABASE)
+    server.drop_database(DATABASE)
+    for role in ROLES:
+        server.execute(f'DROP ROLE "{role}"')
+
+
+def as_role(server: postgres_server.PostgresServer, role: str) -> psycopg.Connection:
+    connection = psycopg.connect(server.url(DATABASE), autocommit=True)
+    connection.execute(f'SET SESSION AUTHORIZATION "{role}"')
+    return connection
+
+
+def let_read(server: postgres_server.PostgresServer, role: str) -> None:
+    server.execute(
+        f'GRANT USAGE ON SCHEMA resonate TO "{role}"; GRANT SELECT ON ALL TABLES IN SCHEMA resonate TO "{role}"', DATABASE
+    )
+
+
+def give_schema_of_version_6(server: postgres_server.PostgresServer) -> None:
+    server.execute(
+        "GRANT EXECUTE ON FUNCTION resonate.submit(jsonb), resonate.submission(jsonb) TO PUBLIC; "
+        "ALTER TABLE resonate.inbox DROP CONSTRAINT IF EXISTS inbox_request_bytes; UPDATE resonate.store_version SET version = 6",
+        DATABASE,
+    )
+
+
+def test_a_role_that_reads_submits_nothing(server: postgres_server.PostgresServer) -> None:
+    with rc.Store(server.url(DATABASE)) as store:
+        store.jobs.enqueue("pay", id="payment")
+        let_read(server, "bi")
+        with as_role(server, "bi") as connection:
+            assert connection.execute("SELECT count(*) FROM resonate.promises").fetchone() == (1,)
+            writes = [
+                f"SELECT resonate.submit('{CANCEL}')",
+                f"SELECT resonate.submission('{CANCEL}')",
+                f"INSERT INTO resonate.inbox (request) VALUES ('{CANCEL}')",
+                "UPDATE resonate.promises SET state = 0",
+                "DELETE FROM resonate.promises",
+                "TRUNCATE resonate.promises",
+                "SELECT nextval('resonate.writer_ids')",
+                "SELECT FROM resonate.write_lock FOR UPDATE",
+                "LOCK TABLE resonate.write_lock IN EXCLUSIVE MODE",
+                "CREATE TABLE resonate.more ()",
+                "CREATE FUNCTION resonate.submission(a json) RETURNS text LANGUAGE sql AS 'SELECT 1'",
+                "CREATE TEMP TABLE of_ours (one resonate.promises)",
+            ]
+            for sql in writes:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(sql)
+        store.tick()
+        assert store.jobs.get("payment").state == "pending"
+
+
+@pytest.mark.parametrize("how", ["new", "migrated"])
+def test_public_has_nothing(server: postgres_server.PostgresServer, how: str) -> None:
+    """Default privileges of the owner may give PUBLIC rights on each new object."""
+    for what in ("TABLES", "SEQUENCES", "FUNCTIONS", "TYPES"):
+        server.execute(f"ALTER DEFAULT PRIVILEGES GRANT ALL ON {what} TO PUBLIC", DATABASE)
+    with rc.Store(server.url(DATABASE)) as store:
+        store.promises.create("a", FAR)
+    if how == "migrated":
+        give_schema_of_version_6(server)
+        server.execute(
+            "GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA resonate TO PUBLIC; GRANT UPDATE (status) ON resonate.inbox TO PUBLIC; "
+            "GRANT USAGE ON SEQUENCE resonate.writer_ids TO PUBLIC",
+            DATABASE,
+        )
+        assert len(server.execute(OF_PUBLIC, DATABASE)) > 10
+        rc.Store(server.url(DATABASE)).close()
+    assert server.execute(OF_PUBLIC, DATABASE) == []
+
+
+def test_a_migration_names_the_roles_that_lose_the_right(
+    server: postgres_server.PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = server.url(DATABASE)
+    with caplog.at_level(logging.WARNING, "resonate_core"):
+        rc.Store(url).close()
+        assert caplog.messages == []
+        for role in ("bi", "Till Nr. 1", "granted"):
+            let_read(server, role)
+        give_schema_of_version_6(server)
+        server.execute("GRANT EXECUTE ON FUNCTION resonate.submit(jsonb) TO granted", DATABASE)
+        rc.Store(url).close()
+    (said,) = caplog.messages
+    assert "took the right to submit requests from PUBLIC, so these roles lost it: Till Nr. 1, bi. " in said
+    grant = 'GRANT EXECUTE ON FUNCTION "resonate".submit(jsonb) TO "Till Nr. 1", bi;'
+    assert said.endswith(grant)
+    server.execute(grant, DATABASE)
+    with as_role(server, "bi") as connection:
+        rc.submit(connection, "promise.create", {"id": "a", "timeoutAt": FAR})
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "resonate_core"), rc.Store(url) as store:
+        store.tick()
+        assert store.promises.get("a").state == "pending"
+    assert caplog.messages == []
+
+
+def test_the_command_prints_the_roles(server: postgres_server.PostgresServer, capfd: pytest.CaptureFixture[str]) -> None:
+    url = server.url(DATABASE)
+    rc.Store(url).close()
+    let_read(server, "bi")
+    give_schema_of_version_6(server)
+    ran = run_command(capfd, "migrate", "--db", url)
+    assert ran.code == 0 and 'ON FUNCTION "resonate".submit(jsonb) TO bi;' in ran.err
+
+
+def test_an_owner_who_had_revoked_the_right_is_told_nothing(
+    server: postgres_server.PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = server.url(DATABASE)
+    rc.Store(url).close()
+    let_read(server, "bi")
+    give_schema_of_version_6(server)
+    server.execute("REVOKE EXECUTE ON FUNCTION resonate.submit(jsonb) FROM PUBLIC", DATABASE)
+    rc.Store(url).close()
+    assert caplog.messages == []
+
+
+def test_a_role_that_may_submit_touches_no_table(server: postgres_server.PostgresServer) -> None:
+    with rc.Store(server.url(DATABASE)) as store:
+        server.execute(
+            "GRANT USAGE ON SCHEMA resonate TO app; GRANT EXECUTE ON FUNCTION resonate.submit(jsonb) TO app; CREATE SCHEMA app AUTHORIZATION app",
+            DATABASE,
+        )
+        with as_role(server, "app") as connection:
+            # Its own objects of the same names, before ours on its path, and its settings must not change what the function does.
+            connection.execute("CREATE TABLE app.inbox (number bigint GENERATED ALWAYS AS IDENTITY, request text)")
+            connection.execute("CREATE FUNCTION app.jsonb_typeof(jsonb) RETURNS text LANGUAGE sql AS $$SELECT 'object'$$")
+            connection.execute("SET search_path TO app, pg_catalog, resonate; SET default_transaction_read_only = off")
+            rc.submit(connection, "promise.create", {"id": "a", "timeoutAt": FAR})
+            with pytest.raises(psycopg.DataError, match="request must be an object"):
+                connection.execute("SELECT resonate.submit('[]')")
+            for sql in ("SELECT FROM resonate.inbox", "SELECT resonate.submission('{}')", "DELETE FROM resonate.promises"):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(sql)
+            assert connection.execute("SELECT count(*) FROM app.inbox").fetchone() == (0,)
+        store.tick()
+        assert store.promises.get("a").state == "pending"
+
+
+def test_a_role_that_inserts_into_the_inbox_stops_nothing(server: postgres_server.PostgresServer) -> None:
+    """It can write any text, number and status; the store refuses what is no request, and runs the others."""
+    with rc.Store(server.url(DATABASE)) as store:
+        server.execute("GRANT USAGE ON SCHEMA resonate TO app; GRANT INSERT ON resonate.inbox TO app", DATABASE)
+        with as_role(server, "app") as connection:
+            insert = "INSERT INTO resonate.inbox (number, request, status, error) OVERRIDING SYSTEM VALUE VALUES (%s, %s, %s, %s)"
+            for number, text, status, error in (
+                (-5, "no json", None, None),
+                (0, "{" * 100_000, None, "x"),
+                (2**63 - 1, '{"kind": "promise.create"}', None, None),
+                (2**62, "refused by nobody", 99_999, None),
+                (7, "refused by nobody", -1, "x" * 100_000),
+            ):
+                connection.execute(insert, (number, text, status, error))
+            with pytest.raises(psycopg.errors.CheckViolation):
+                connection.execute(insert, (1, "A" * 17_000_000, None, None))
+        with psycopg.connect(server.url(DATABASE)) as connection:
+            rc.submit(connection, "promise.create", {"id": "a", "timeoutAt": FAR})
+        store.tick()
+        assert store.promises.get("a").state == "pending"
+        problems = store.problems()
+        assert len(problems) == 5 and all(len(problem.detail) < 3000 for problem in problems)
