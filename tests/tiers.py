@@ -60,6 +60,7 @@ MODULES: dict[str, str] = {
     "packaging/test_postgres_server.py": ALL,
     "regressions/test_a_pooler_tears_a_pipeline.py": ALL,
     "regressions/test_a_schema_of_another_program.py": ALL,
+    "regressions/test_everybody_may_submit.py": ALL,
     "regressions/test_schema_names_are_not_quoted.py": ALL,
     "regressions/test_settings_of_a_role_change_the_store.py": ALL,
     "server/test_postgres_outages.py": ALL,

@@ -3806,6 +3806,22 @@ class Store(typing.Generic[_ClockOfStore]):
         read_only: bool = False,
     ) -> None: ...
     def __repr__(self) -> str: ...
+    def _limit_submissions(self, limits: RequestLimits, body_bytes: typing.SupportsInt | typing.SupportsIndex) -> None:
+        """
+        Refuse submitted requests beyond these limits when they would run. For servers, which apply the limits of their settings.
+
+        Without this call the limits are the defaults of a server, and durations are not limited.
+
+        Args:
+            limits: As of the server's own requests; `process_at` and the like are limited without a clock, too.
+            body_bytes: Bytes of the text of a request.
+
+        Raises:
+            Closed: The store is closed.
+
+        Example:
+            >>> rc.Store(clock=rc.ManualClock())._limit_submissions(rc.RequestLimits(tags=8), 100_000)
+        """
     def _purge_by_kind(self, *, settled_before: int | datetime.datetime) -> tuple[int, dict[str, int]]:
         """
         `purge`, which returns the number of promises that belong to no job, and the numbers of jobs by state.

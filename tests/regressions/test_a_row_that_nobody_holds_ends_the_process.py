@@ -71,7 +71,7 @@ def test_the_file_is_sound(path: Path) -> None:
 def test_a_column_that_disagrees_is_found_and_harmless(path: Path, name: str) -> None:
     sql, word = COLUMNS[name]
     change(path, sql)
-    problems = use_file.use(path, commands=True)
+    problems = use_file.use(path, commands=False)
     if word is not None:
         assert problems and word in str(problems) and all(problem.startswith("rows: ") for problem in problems)
 
@@ -79,7 +79,7 @@ def test_a_column_that_disagrees_is_found_and_harmless(path: Path, name: str) ->
 def test_commands_on_a_pid_that_nobody_has(path: Path) -> None:
     """The input of the report."""
     change(path, COLUMNS["a pid of a completed job"][0])
-    for arguments, code in ((["check", str(path)], 1), (["workers", "--db", str(path)], 3)):
+    for arguments, code in ((["check", str(path)], 1), (["workers", "--db", str(path)], 1)):
         ran = subprocess.run(
             [sys.executable, "-m", "resonate_core", *arguments], capture_output=True, text=True, check=False, timeout=60
         )
@@ -92,9 +92,12 @@ def test_commands_on_a_pid_that_nobody_has(path: Path) -> None:
 @pytest.mark.parametrize("name", DANGLING)
 def test_rows_that_are_gone_are_found_and_harmless(path: Path, name: str) -> None:
     change(path, DANGLING[name])
-    with rc.Store(path, clock=rc.ManualClock(0), read_only=True) as store:
-        assert len(store.check()) > 1  # beside the refused submission
-    use_file.use(path, commands=True)
+    problems = rc.check_file(path)
+    if not problems:  # each row can be read
+        with rc.Store(path, clock=rc.ManualClock(0), read_only=True) as store:
+            problems = [one.name for one in store.check() if one.name != "submission_refused"]
+    assert problems
+    use_file.use(path, commands=False)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +106,7 @@ def test_rows_that_are_gone_are_found_and_harmless(path: Path, name: str) -> Non
 def test_values_that_the_table_forbids_are_named(path: Path, column: str, value: object) -> None:
     with file_damage.unchecked(path) as file:
         file.execute(f"UPDATE resonate_promises SET {column} = ? WHERE id = 'p-open'", (value,))
-    problems = use_file.use(path, commands=True)
-    assert problems
+    assert use_file.use(path, commands=False)
 
 
 @pytest.mark.parametrize("sql", [*(sql for sql, _ in COLUMNS.values()), *DANGLING.values()])

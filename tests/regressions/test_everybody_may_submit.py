@@ -4,6 +4,8 @@ the payments. What a store makes gives PUBLIC nothing, in a new schema and after
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import psycopg
@@ -12,7 +14,6 @@ import pytest
 import postgres_server
 import resonate_core as rc
 from backends import POSTGRES, require
-from command_line import run_command
 
 FAR = 10**15
 CANCEL = '{"kind": "job.cancel", "head": {"corrId": "1", "version": "2026-04-01"}, "data": {"type": "pay"}}'
@@ -85,7 +86,7 @@ def test_a_role_that_reads_submits_nothing(server: postgres_server.PostgresServe
                 "TRUNCATE resonate.promises",
                 "SELECT nextval('resonate.writer_ids')",
                 "SELECT FROM resonate.write_lock FOR UPDATE",
-                "LOCK TABLE resonate.write_lock IN EXCLUSIVE MODE",
+                "DO $$ BEGIN LOCK TABLE resonate.write_lock IN EXCLUSIVE MODE; END $$",
                 "CREATE TABLE resonate.more ()",
                 "CREATE FUNCTION resonate.submission(a json) RETURNS text LANGUAGE sql AS 'SELECT 1'",
                 "CREATE TEMP TABLE of_ours (one resonate.promises)",
@@ -142,13 +143,14 @@ def test_a_migration_names_the_roles_that_lose_the_right(
     assert caplog.messages == []
 
 
-def test_the_command_prints_the_roles(server: postgres_server.PostgresServer, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_roles(server: postgres_server.PostgresServer) -> None:
     url = server.url(DATABASE)
     rc.Store(url).close()
     let_read(server, "bi")
     give_schema_of_version_6(server)
-    ran = run_command(capfd, "migrate", "--db", url)
-    assert ran.code == 0 and 'ON FUNCTION "resonate".submit(jsonb) TO bi;' in ran.err
+    command = [sys.executable, "-m", "resonate_core", "migrate", "--db", url]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stderr.endswith('GRANT EXECUTE ON FUNCTION "resonate".submit(jsonb) TO bi;\n')
 
 
 def test_an_owner_who_had_revoked_the_right_is_told_nothing(
@@ -205,5 +207,4 @@ def test_a_role_that_inserts_into_the_inbox_stops_nothing(server: postgres_serve
             rc.submit(connection, "promise.create", {"id": "a", "timeoutAt": FAR})
         store.tick()
         assert store.promises.get("a").state == "pending"
-        problems = store.problems()
-        assert len(problems) == 5 and all(len(problem.detail) < 3000 for problem in problems)
+        assert len(store.problems()) == 5
