@@ -25,7 +25,7 @@ constexpr std::size_t kErrorBytes = 1000;  // of a refusal that is kept
 std::string beginning_of(std::string text) {
   if (text.size() <= kErrorBytes) return text;
   std::size_t end = kErrorBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // do not cut a UTF-8 character
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) end -= 1;  // do not cut a UTF-8 character
   text.resize(end);
   return text + "...";
 }
