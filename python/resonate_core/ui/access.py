@@ -214,7 +214,7 @@ class StoreAccess(Requests):
 
         Args:
             id: The id of the record; None of one that has no row.
-            origins: What is known of it besides its row: of a job that is not stored, or of another state.
+            origins: Its types and ancestors besides those of its row: of a job that is not stored, or of another state.
         """
         rules = self.redaction.rules
         if not rules.by_type:
