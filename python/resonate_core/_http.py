@@ -1,7 +1,8 @@
 """Clients of HTTP: the one place that makes them, so that all commands and programs reach a server in the same way.
 
 They check certificates as httpx does, by SSL_CERT_FILE and SSL_CERT_DIR where they are set, and use the proxies that the environment
-names (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY). They follow no redirects, which would take a token elsewhere.
+names (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY). They follow no redirects, which would take a token elsewhere, and keep no cookies,
+which a server could send without end. They accept the encodings that `_http_answers` decodes within a bound.
 """
 
 from __future__ import annotations
@@ -9,13 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from http.cookiejar import CookiePolicy
+
     import httpx
 
-__all__ = ["async_client", "client"]
+__all__ = ["ENCODINGS", "async_client", "client"]
+
+#: Sent as Accept-Encoding.
+ENCODINGS = "gzip, deflate"
 
 
 def client(**options: Any) -> httpx.Client:
-    """Make a client.
+    """Make a client. A request of it ends at the deadline that `_http_deadline.within` sets.
 
     Args:
         options: Of httpx.
@@ -26,16 +32,33 @@ def client(**options: Any) -> httpx.Client:
     Example:
         >>> from resonate_core._http import client
         >>> with client(timeout=10) as made:
-        ...     made.follow_redirects
-        False
+        ...     made.follow_redirects, made.headers["accept-encoding"]
+        (False, 'gzip, deflate')
     """
     import httpx
 
-    return httpx.Client(**options)
+    from ._http_streams import watch
+
+    made = httpx.Client(**_with_encodings(options))
+    made.cookies.jar.set_policy(_no_cookies())
+    watch(made)
+    return made
 
 
 def async_client(**options: Any) -> httpx.AsyncClient:
-    """Make a client of asyncio; see `client`."""
+    """Make a client of asyncio; see `client`. Its requests end by cancellation."""
     import httpx
 
-    return httpx.AsyncClient(**options)
+    made = httpx.AsyncClient(**_with_encodings(options))
+    made.cookies.jar.set_policy(_no_cookies())
+    return made
+
+
+def _with_encodings(options: dict[str, Any]) -> dict[str, Any]:
+    return {**options, "headers": {"accept-encoding": ENCODINGS, **(options.get("headers") or {})}}
+
+
+def _no_cookies() -> CookiePolicy:
+    from http.cookiejar import DefaultCookiePolicy
+
+    return DefaultCookiePolicy(allowed_domains=[])

@@ -8,10 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ._failed_attempts import FailedAttempt, failed_attempts
+from ._foreign_text import clean
 from ._instants import length, moment
 from ._payloads import decoded
+from .errors import NoEnvelope
 
-__all__ = ["Call", "Requests", "calls_of", "family_of", "function_of", "in_order"]
+__all__ = ["Call", "Progress", "Requests", "calls_of", "family_of", "function_of", "in_order"]
+
+
+#: The most pages in a row without a record, and the most records, of one search.
+_MOST_EMPTY, _MOST_RECORDS = 100, 100_000_000
+_SHOWN = 100
 
 
 class Requests(Protocol):
@@ -22,18 +29,71 @@ class Requests(Protocol):
         ...
 
     def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield every record that a search finds, page after page."""
+        """Yield every record that a search finds, page after page.
+
+        Raises:
+            NoEnvelope: The pages have no end.
+        """
         cursor: str | None = data.get("cursor")
+        progress = Progress(kind)
         while True:
             page = self.send(kind, {**data, **({} if cursor is None else {"cursor": cursor})})
             yield from page[member]
             cursor = page.get("cursor")
             if cursor is None:
                 return
+            progress.check(cursor, len(page[member]))
 
     def ask_all(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[int, Any]]:
         """Return status and data of each reply, refusals included, in order."""
         ...
+
+
+class Progress:
+    """Judges whether the pages of a search come to an end.
+
+    Args:
+        kind: Of the search.
+
+    Example:
+        >>> from resonate_core._lineage import Progress
+        >>> progress = Progress("job.search")
+        >>> progress.check("a", 10)
+        >>> progress.check("a", 10)
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.NoEnvelope: the pages of job.search have no end: the cursor 'a' was there before
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._seen: set[int] = set()
+        self._empty = 0
+        self._records = 0
+
+    def check(self, cursor: str, found: int) -> None:
+        """Judge a page that has a cursor.
+
+        Args:
+            cursor: Of the page after it.
+            found: The number of records in it.
+
+        Raises:
+            NoEnvelope: There is no progress.
+        """
+        key = hash(cursor)
+        self._empty = 0 if found else self._empty + 1
+        self._records += found
+        if key in self._seen:
+            why = f"the cursor {clean(cursor[:_SHOWN])!r} was there before"
+        elif self._empty > _MOST_EMPTY:
+            why = f"{self._empty} pages in a row are empty"
+        elif self._records > _MOST_RECORDS:
+            why = f"there are more than {_MOST_RECORDS} records"
+        else:
+            self._seen.add(key)
+            return
+        raise NoEnvelope(f"the pages of {self._kind} have no end: {why}")
 
 
 _ORIGIN, _PARENT, _SCOPE = "resonate:origin", "resonate:parent", "resonate:scope"

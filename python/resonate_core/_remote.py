@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ._answers import result_of, used
 from ._calls.attempts import Attempts
-from ._calls.call import Call, Together
+from ._calls.call import Call, Together, refusal
 from ._calls.faces import AsyncRunner, Runner
 from ._calls.parts import Parts
 from ._core import SystemClock
+from ._foreign_text import MOST_OF_A_REFUSAL, excerpt
+from ._http_answers import MOST_BYTES
 from ._http_batches import HttpBatches
 from ._per_process import PerProcess
 from ._server_client import BUSY, AsyncServerClient, NoBatch, Reply, ServerAddress, ServerClient, envelope
@@ -51,14 +54,26 @@ class _Requests:
 
         Raises:
             Unreachable: The server was busy.
+            NoEnvelope: The data are not those of the protocol.
             ResonateError: It has refused the request.
         """
-        status = reply["head"]["status"]
+        status, data = reply["head"]["status"], reply["data"]
         if status in BUSY:
-            busy = Unreachable(f"{self.address.name} answered {status}: {reply['data']}", status)
+            busy = Unreachable(f"{self.address.name} answered {status}: {excerpt(data, MOST_OF_A_REFUSAL)}", status)
             busy.executed, busy.retry_after = status != 429, reply["head"].get("retryAfter")
             raise busy
-        return call.result(status, reply["data"])
+        if status >= 400:
+            raise refusal(status, excerpt(data, MOST_OF_A_REFUSAL))
+        request = {"kind": call.kind, "data": call.data}
+        return used(self.address.name, call.kind, lambda data: result_of(request, call.read, data), data)
+
+    def gathered(self, calls: Together[T], answers: list[dict[str, Any]]) -> T:
+        """The result of several answers.
+
+        Raises:
+            NoEnvelope: See `result`.
+        """
+        return used(self.address.name, "job.enqueue_many", calls.gather, answers)
 
 
 class Remote(Runner):
@@ -69,10 +84,11 @@ class Remote(Runner):
         token: A bearer token.
         timeout: Seconds for which one answer is waited for.
         retry_for: Seconds for which a call is repeated.
+        answer_bytes: The most bytes of one answer.
     """
 
-    def __init__(self, url: str, token: str | None, timeout: float, retry_for: float) -> None:
-        self.server = ServerClient(url, token, timeout)
+    def __init__(self, url: str, token: str | None, timeout: float, retry_for: float, answer_bytes: int = MOST_BYTES) -> None:
+        self.server = ServerClient(url, token, timeout, answer_bytes)
         self._requests = _Requests(self.server, retry_for)
 
     def __repr__(self) -> str:
@@ -122,7 +138,7 @@ class Remote(Runner):
                 parts.failed(error)
             else:
                 parts.answered(items)
-        return calls.gather(parts.answers)
+        return self._requests.gathered(calls, parts.answers)
 
 
 class _OfLoop:
@@ -134,9 +150,9 @@ class _OfLoop:
 class AsyncRemote(AsyncRunner):
     """Runs calls on a server, from asyncio; see `Remote`. Calls at the same time share HTTP requests, if the server takes batches."""
 
-    def __init__(self, url: str, token: str | None, timeout: float, retry_for: float) -> None:
-        self._make: Callable[[], AsyncServerClient] = lambda: AsyncServerClient(url, token, timeout)
-        self.address = ServerAddress(url, token, timeout)
+    def __init__(self, url: str, token: str | None, timeout: float, retry_for: float, answer_bytes: int = MOST_BYTES) -> None:
+        self._make: Callable[[], AsyncServerClient] = lambda: AsyncServerClient(url, token, timeout, answer_bytes)
+        self.address = ServerAddress(url, token, timeout, answer_bytes)
         self._requests = _Requests(self.address, retry_for)
         self._of_process = PerProcess(_OfLoop)
 
@@ -192,4 +208,4 @@ class AsyncRemote(AsyncRunner):
                 parts.failed(error)
             else:
                 parts.answered(items)
-        return calls.gather(parts.answers)
+        return self._requests.gathered(calls, parts.answers)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import time
 import uuid
 from typing import Any
 
+from ._answers import parsed, used
 from ._calls import promises
 from ._calls.outcome import Seconds, still_pending, timeout_seconds
 from ._calls.values import text
 from ._core import Promise
 from ._remote import AsyncRemote, Remote
+from ._server_client import is_stream
 from ._standstills import awaiting
 from ._stopwatch import doubled, seconds
-from .errors import Unprocessable
+from .errors import NoEnvelope, Unprocessable
 
 __all__ = ["AsyncWaits", "wait"]
 
@@ -39,12 +40,25 @@ class _Place:
         self.path = f"poll/{_GROUP}/{stream}"
 
 
-def _settled(line: str) -> Promise | None:
-    """The promise of an unblock in a line of a stream."""
+def _settled(server: str, line: str) -> Promise | None:
+    """The promise of an unblock in a line of a stream.
+
+    Raises:
+        NoEnvelope: The line is none of the protocol.
+    """
     if not line.startswith("data: "):
         return None
-    message: dict[str, Any] = json.loads(line[6:])
-    return Promise.from_dict(message["data"]["promise"]) if message.get("kind") == "unblock" else None
+    return used(server, "unblock", _unblocked, line[6:])
+
+
+def _unblocked(text: str) -> Promise | None:
+    message = parsed(text)
+    if message["kind"] != "unblock":
+        return None
+    promise = Promise.from_dict(message["data"]["promise"])
+    if promise.state == "pending":
+        raise ValueError("state must be that of a settled promise, got pending")
+    return promise
 
 
 class _Limit:
@@ -100,14 +114,14 @@ def _listen(remote: Remote, place: _Place, id: str, length: float) -> tuple[Prom
 
     until = seconds() + length
     try:
-        with remote.server.stream(place.path, length) as response:
-            if response.status_code != 200:
+        with remote.server.stream(place.path, length) as (response, lines):
+            if not is_stream(response):
                 return None, False
             promise = remote.run(promises.register_listener(id, place.address))
             if promise.state != "pending":
                 return promise, True
-            for line in response.iter_lines():
-                heard = _settled(line)
+            for line in lines:
+                heard = _settled(remote.server.name, line)
                 if heard is not None and heard.id == id:
                     return heard, True
                 if seconds() >= until:
@@ -191,14 +205,17 @@ class AsyncWaits:
         failures = 0
         while self._waiting:
             try:
-                async with self._remote.server.stream(self._place.path) as response:
-                    if response.status_code == 200:
+                server = self._remote.server
+                async with server.stream(self._place.path) as (response, lines):
+                    if is_stream(response):
                         failures = 0
                         self._open.set()
-                        async for line in response.aiter_lines():
-                            self._heard(_settled(line))
+                        async for line in lines:
+                            self._heard(_settled(server.name, line))
             except httpx.HTTPError:
                 pass
+            except NoEnvelope as error:
+                self._failed(error)
             self._open.clear()
             failures += 1
             await asyncio.sleep(doubled(_FIRST, failures - 1, _LONGEST))
@@ -209,6 +226,13 @@ class AsyncWaits:
         for future in self._waiting.get(promise.id, ()):
             if not future.done():
                 future.set_result(promise)
+
+    def _failed(self, error: NoEnvelope) -> None:
+        """Fail the waits: their server does not speak the protocol."""
+        for futures in self._waiting.values():
+            for future in futures:
+                if not future.done():
+                    future.set_exception(error)
 
     async def close(self) -> None:
         """End the stream."""

@@ -11,6 +11,7 @@ from ._calls.faces import awaited_in_parts, sent_in_parts
 from ._calls.outcome import Seconds, value_of
 from ._calls.sync_faces import Jobs, Promises, Queues, Schedules, Tasks
 from ._core import Jobs as CoreJobs, Promise
+from ._http_answers import MOST_BYTES
 from ._remote import AsyncRemote, Remote
 from ._remote_waits import AsyncWaits, wait
 
@@ -58,6 +59,7 @@ class Client:
         token: See `resonate_core.connect`.
         timeout: See `resonate_core.connect`.
         retry_for: See `resonate_core.connect`.
+        answer_bytes: See `resonate_core.connect`.
 
     Example:
         >>> import resonate_core as rc
@@ -66,9 +68,17 @@ class Client:
         Client('http://127.0.0.1:8001')
     """
 
-    def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0, retry_for: float = 30.0) -> None:
-        self._remote = Remote(url, token, timeout, retry_for)
-        self._aio = AsyncClient(url, token=token, timeout=timeout, retry_for=retry_for)
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = 30.0,
+        retry_for: float = 30.0,
+        answer_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._remote = Remote(url, token, timeout, retry_for, answer_bytes)
+        self._aio = AsyncClient(url, token=token, timeout=timeout, retry_for=retry_for, answer_bytes=answer_bytes)
         self.promises = Promises(self._remote)
         self.tasks = Tasks(self._remote)
         self.schedules = Schedules(self._remote)
@@ -127,6 +137,7 @@ class AsyncClient:
         token: See `resonate_core.connect`.
         timeout: See `resonate_core.connect`.
         retry_for: See `resonate_core.connect`.
+        answer_bytes: See `resonate_core.connect`.
 
     Example:
         >>> import asyncio
@@ -137,8 +148,16 @@ class AsyncClient:
         AsyncClient('http://127.0.0.1:8001')
     """
 
-    def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0, retry_for: float = 30.0) -> None:
-        self._remote = AsyncRemote(url, token, timeout, retry_for)
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = 30.0,
+        retry_for: float = 30.0,
+        answer_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._remote = AsyncRemote(url, token, timeout, retry_for, answer_bytes)
         self._waits: AsyncWaits | None = None
         self.promises = AsyncPromises(self._remote)
         self.tasks = AsyncTasks(self._remote)

@@ -11,7 +11,8 @@ A refusal of the protocol carries its status. Envelopes (`Store.apply`, `Store.a
     │   ├── Closed                the store is closed
     │   ├── StoreBusy             another process held the file for too long
     │   ├── ReadOnly              the store was opened for reading only
-    │   └── Unreachable           a server did not answer, or was busy
+    │   ├── Unreachable           a server did not answer, or was busy
+    │   └── NoEnvelope            a server answered, and not in the protocol
     ├── Unsupported          501  this version or storage does not support it
     ├── InvariantViolation   500  an invariant of PROTOCOL 6 is violated
     ├── PartlyEnqueued            of many jobs, a server has enqueued only some
@@ -32,6 +33,7 @@ __all__ = [
     "Conflict",
     "Invalid",
     "InvariantViolation",
+    "NoEnvelope",
     "NotFound",
     "PartlyEnqueued",
     "ReadOnly",
@@ -217,6 +219,32 @@ class Unreachable(StoreError):
         self.answered = answered
         self.executed = True
         self.retry_after: float | None = None
+
+    def __reduce__(self) -> tuple[type[ResonateError], tuple[object, ...]]:
+        return type(self), (self.message, self.answered)
+
+
+class NoEnvelope(StoreError):
+    """A server answered, and the answer is none of the protocol, or has more bytes than `answer_bytes` of the client.
+
+    What it says is not used. The request may have been executed, and is not sent again.
+
+    Attributes:
+        answered: The HTTP status; None for an event of a stream.
+        too_long: Whether it has more bytes than `answer_bytes`.
+
+    Example:
+        >>> from resonate_core.errors import NoEnvelope
+        >>> NoEnvelope("http://127.0.0.1:80 does not speak the protocol: it answered 404", 404).status
+        502
+    """
+
+    default_status = 502
+
+    def __init__(self, message: str, answered: int | None = None) -> None:
+        super().__init__(message)
+        self.answered = answered
+        self.too_long = False
 
     def __reduce__(self) -> tuple[type[ResonateError], tuple[object, ...]]:
         return type(self), (self.message, self.answered)

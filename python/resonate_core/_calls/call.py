@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from .. import errors
 from .._instants import NEVER
 
-__all__ = ["VERSION", "AnyCall", "Call", "Repeated", "Together", "answers_together", "envelope", "nothing", "refusal"]
+__all__ = ["VERSION", "AnyCall", "Call", "Refused", "Repeated", "Together", "answers_together", "envelope", "nothing", "refusal"]
 
 #: The version of the protocol that calls are in.
 VERSION = "2026-04-01"
@@ -66,6 +66,18 @@ def answers_together(replies: Sequence[Data]) -> list[Any]:
     return [reply["data"] for reply in replies]
 
 
+class Refused(Exception):
+    """A refusal within an answer that is one of the protocol: of the action of a fence.
+
+    Args:
+        error: The refusal.
+    """
+
+    def __init__(self, error: errors.ResonateError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class Call(Generic[T]):
     """One request.
 
@@ -101,7 +113,10 @@ class Call(Generic[T]):
         """Return the result of a reply, or raise its refusal."""
         if status >= 400:
             raise refusal(status, str(answer))
-        return self.read(answer)
+        try:
+            return self.read(answer)
+        except Refused as refused:
+            raise refused.error from None
 
 
 class Together(Generic[T]):

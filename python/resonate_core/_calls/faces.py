@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
+from ..errors import NoEnvelope
 from .call import Call, Repeated, Together
 
 __all__ = [
@@ -27,6 +28,14 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
+#: The most requests of one repeated call. Each changes up to 1000 jobs.
+_MOST_REPEATS = 1_000_000
+
+
+def _no_end(total: int) -> NoEnvelope:
+    return NoEnvelope(f"{total} jobs were changed by {_MOST_REPEATS} requests, and the server says that there are more")
+
+
 class Runner(Protocol):
     """Runs calls."""
 
@@ -38,11 +47,13 @@ class Runner(Protocol):
 
     def repeated(self, calls: Repeated) -> int:
         """Repeat a call as long as there is more; return the sum of what the calls counted."""
-        total, more = 0, True
-        while more:
+        total = 0
+        for _ in range(_MOST_REPEATS):
             count, more = self.run(calls.make())
             total += count
-        return total
+            if not more:
+                return total
+        raise _no_end(total)
 
     def in_parts(self, calls: Together[T]) -> T:
         """Run several calls, in requests of a limited size."""
@@ -59,11 +70,13 @@ class AsyncRunner(Protocol):
 
     async def repeated(self, calls: Repeated) -> int:
         """Repeat a call as long as there is more; return the sum of what the calls counted."""
-        total, more = 0, True
-        while more:
+        total = 0
+        for _ in range(_MOST_REPEATS):
             count, more = await self.run(calls.make())
             total += count
-        return total
+            if not more:
+                return total
+        raise _no_end(total)
 
     async def in_parts(self, calls: Together[T]) -> T:
         """Run several calls, in requests of a limited size."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .._core import Job
+from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..errors import PartlyEnqueued, ResonateError, Unreachable
 from .call import Call, Data, Together, refusal
 
@@ -75,7 +76,7 @@ class Parts:
                 self.answers.append(item)
             else:
                 missing.append(number)
-                problem = problem or refusal(item["status"], str(item.get("error")))
+                problem = problem or refusal(item["status"], excerpt(item.get("error"), MOST_OF_A_REFUSAL))
         if problem is not None:
             self._fail(problem, [*missing, *range(self._done, len(self._items))])
 

@@ -17,6 +17,7 @@ from resonate_core.cli.conformance import conformance
 from resonate_core.cli.dash import dash
 from resonate_core.cli.exits import MEANINGS
 from resonate_core.cli.invoke import invoke
+from resonate_core.cli.show import put
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.tree import tree
 from resonate_core.cli.ui import ui
@@ -32,7 +33,7 @@ JOBS = "Jobs"
 
 def _print_version(asked: bool) -> None:
     if asked:
-        print(rc.__version__)
+        put(rc.__version__)
         raise typer.Exit
 
 

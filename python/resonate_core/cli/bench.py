@@ -15,6 +15,7 @@ import typer
 
 from resonate_core.cli.command import Session
 from resonate_core.cli.exits import is_done
+from resonate_core.cli.show import put
 from resonate_core.cli.target import FileTarget, Target, UrlTarget, refusal
 from resonate_core.cli.values import encode, now
 
@@ -104,7 +105,7 @@ def bench(
         return
     names = tuple(rows[0])
     session.out.table(names, [[row[name] for name in names] for row in rows])
-    print(f"{target.name}: {measured}. {left}.")
+    put(f"{target.name}: {measured}. {left}.")
 
 
 def _measure(targets: list[Target], load: Load) -> tuple[float, list[tuple[str, float]]]:

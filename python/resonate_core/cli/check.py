@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from resonate_core._extras import how_to_install
 from resonate_core._instants import counted
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.places import Place, place_of
-from resonate_core.cli.show import clean
+from resonate_core.cli.show import clean, put, say
 
 __all__ = ["Checked", "checked", "run_check_only"]
 
@@ -75,7 +74,7 @@ def run_check_only(arguments: Sequence[str]) -> int:
     """Run the command line without typer: only `check`."""
     if arguments and not arguments[0].startswith("-") and arguments[0] != "check":
         message = f"{arguments[0]!a} needs typer, which is not installed; only 'check' works without it: {how_to_install('cli')}"
-        print(f"resonate-core: {message}", file=sys.stderr)
+        say(f"resonate-core: {message}")
         return Exit.USAGE
     parser = argparse.ArgumentParser(
         prog="resonate-core",
@@ -100,7 +99,7 @@ def run_check_only(arguments: Sequence[str]) -> int:
     try:
         found = checked(place_of(given.db, "--db") if given.place is None else place_of(given.place, "FILE"))
     except Failure as failure:
-        print(failure.message, file=sys.stderr)
+        say(failure.message)
         return failure.code
-    print(*map(clean, found.problems), found.summary, sep="\n")
+    put(*map(clean, found.problems), found.summary)
     return Exit.FAILED if found.problems else Exit.DONE

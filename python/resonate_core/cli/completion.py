@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from resonate_core._foreign_text import is_clean
 from resonate_core._states import JOB_STATES, PROMISE_STATES, TASK_STATES
 from resonate_core.cli.command import StoreFlags, open_target
 from resonate_core.cli.exits import Failure
@@ -19,6 +21,10 @@ READ = 1000
 """The maximum of records that are read to find types."""
 
 
+_OF_THE_SHELL = re.compile(r"""[\s;&|<>()$`"'\\!*?\[\]{}~#]""")
+"""Characters that a shell would expand or run."""
+
+
 Completer = Callable[[Any, str], "list[str]"]
 
 
@@ -27,6 +33,11 @@ def _flags(context: Any) -> StoreFlags:
     return StoreFlags(
         given.get("db"), given.get("url"), given.get("token"), given.get("config"), given.get("dialect") or DIALECTS[0]
     )
+
+
+def _is_offered(value: str) -> bool:
+    """Whether the shell takes a value as it stands: others chose it, and it is written into the command line."""
+    return is_clean(value) and _OF_THE_SHELL.search(value) is None
 
 
 def _of_store(found: Callable[[Target, str], Iterable[str]]) -> Completer:
@@ -38,7 +49,7 @@ def _of_store(found: Callable[[Target, str], Iterable[str]]) -> Completer:
                 values = dict.fromkeys(found(target, incomplete))
         except (Failure, OSError):
             return []
-        return [value for value in values if value.startswith(incomplete)][:MOST]
+        return [value for value in values if value.startswith(incomplete) and _is_offered(value)][:MOST]
 
     return complete
 

@@ -12,9 +12,10 @@ import typer
 
 import resonate_core as rc
 from resonate_core._extras import how_to_install
+from resonate_core._foreign_text import clean_json
 from resonate_core._server_client import NoEnvelope
 from resonate_core.cli.exits import Exit, Failure, code_of
-from resonate_core.cli.show import say
+from resonate_core.cli.show import put, say
 from resonate_core.cli.target import DIALECTS
 from resonate_core.cli.values import duration
 
@@ -127,9 +128,11 @@ def conformance(
         raise Failure(str(error), code, error.status) from error
     text = FORMATS[form.value](report)
     if output is None:
-        sys.stdout.write(text)
+        if form is Format.JSON and sys.stdout.isatty():
+            text = clean_json(text)
+        put(text, end="")
     else:
         output.write_text(text, encoding="utf-8")
-        print(report.summary)
+        put(report.summary)
     if report.findings:
         raise typer.Exit(Exit.FAILED)

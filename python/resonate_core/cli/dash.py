@@ -53,7 +53,7 @@ def _print(session: Session, frame: Frame) -> None:
     elif session.out.is_rich:
         from resonate_core.cli.dash_view import drawn
 
-        session.out.console.print(drawn(frame, session.target.name, session.out.console.width, None))
+        session.out.draw(drawn(frame, session.target.name, session.out.console.width, None))
     else:
         _lines(session.out, frame)
     sys.stdout.flush()
@@ -115,6 +115,7 @@ class _Live:
         from rich.console import Group
 
         from resonate_core.cli.dash_view import drawn, footer, job_drawn
+        from resonate_core.cli.drawing import Foreign
 
         screen, console, name = self._screen, self._session.out.console, self._session.target.name
         width, height = console.width, console.height - (1 if has_keys else 0)
@@ -130,9 +131,9 @@ class _Live:
             selected = screen.selected + (len(frame.queues) if screen.shown.kind == "queue" else 0)
             view = drawn(frame, name, width, height, self._remark, selected if has_keys else -1, note)
         if not has_keys:
-            return view
+            return Foreign(view)
         free = height - len(console.render_lines(view, pad=False))
-        return Group(view, *[""] * max(free, 0), footer(KEYS, screen.filter if screen.is_typing else None, width))
+        return Foreign(Group(view, *[""] * max(free, 0), footer(KEYS, screen.filter if screen.is_typing else None, width)))
 
 
 def dash(

@@ -15,7 +15,7 @@ from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.migration import migrate
 from resonate_core.cli.places import place_of
 from resonate_core.cli.purging import confirm, delete
-from resonate_core.cli.show import Output, clean, confirmed, length, moment
+from resonate_core.cli.show import Output, clean, confirmed, length, moment, put
 from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, refusal
 from resonate_core.cli.values import duration, instant, now
 
@@ -96,7 +96,7 @@ def check(
         kind = "file" if isinstance(where, Path) else "url"
         Output(True).json({kind: found.name, "sound": not found.problems, "problems": found.problems})
     else:
-        print(*map(clean, found.problems), found.summary, sep="\n")
+        put(*map(clean, found.problems), found.summary)
     raise typer.Exit(Exit.FAILED if found.problems else Exit.DONE)
 
 
@@ -185,8 +185,8 @@ def reset(
             )
             return
         if not json:
-            print(f"{file}: {length(ahead)} ahead: from {moment(planned['from'])} back to {moment(planned['to'])}")
-            print(*_changes(planned), sep="\n")
+            put(f"{file}: {length(ahead)} ahead: from {moment(planned['from'])} back to {moment(planned['to'])}")
+            put(*_changes(planned))
         if not yes and (json or not sys.stdin.isatty()):
             out.line("nothing was changed; --yes does it", {**planned, "file": str(file), "done": False})
             return

@@ -164,7 +164,7 @@ def _print(session: Session, found: list[Happening]) -> None:
                 line.append_text(text(f"  {one.worker}, attempt {one.attempt}"))
             if one.error is not None:
                 line.append_text(text(f"  {one.error}", "red"))
-            session.out.console.print(line, soft_wrap=True)
+            session.out.draw(line, soft_wrap=True)
         else:
             session.out.table(("happenedAt", *_COLUMNS[1:]), [one.row()])
     sys.stdout.flush()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from resonate_core.cli.command import JSON
 from resonate_core.cli.exits import Exit, Failure
-from resonate_core.cli.show import Output, clean
+from resonate_core.cli.show import Output, clean, put
 from resonate_core.cli.worker import FOLDER, PLACE, found
 
 if TYPE_CHECKING:
@@ -61,5 +61,5 @@ def types(
         return
     for one in listed:
         kind = "batches of " if one["batch"] else ""
-        print(clean(f"{one['type']}  queue {one['queue']}  {kind}({', '.join(one['parameters'])})"))
-        print(clean(f"  {json.dumps(one['payload'])}"))
+        put(clean(f"{one['type']}  queue {one['queue']}  {kind}({', '.join(one['parameters'])})"))
+        put(clean(f"  {json.dumps(one['payload'])}"))

@@ -11,6 +11,7 @@ from resonate_core.cli.completion import queues
 from resonate_core.cli.exits import Exit, Failure, is_done
 from resonate_core.cli.jobs_options import CHOICES, DEFAULTS, members, parameters
 from resonate_core.cli.notation import read_rate
+from resonate_core.cli.show import put
 from resonate_core.cli.show_jobs import show_queue, show_queues, show_stats
 from resonate_core.cli.target import DIALECTS, Access, refusal
 from resonate_core.cli.values import duration, one_of
@@ -39,7 +40,7 @@ def show(session: Session, name: NAME) -> None:
         return
     show_queue(session.out, data)
     if session.out.is_rich:
-        print()
+        put()
     show_stats(session.out, stats, 7)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import signal
 import sys
@@ -14,7 +13,7 @@ import typer
 
 import resonate_core as rc
 from resonate_core.cli.exits import Exit, Failure, OutputClosed, code_of
-from resonate_core.cli.show import clean, say
+from resonate_core.cli.show import put_json, say
 
 __all__ = ["run"]
 
@@ -23,9 +22,10 @@ _ClickError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__na
 
 
 def _fail(message: str, status: int | None, code: int, as_json: bool) -> int:
-    # Messages quote ids and replies, which may contain control characters.
-    text = "\n".join(clean(line) for line in message.split("\n"))
-    say(json.dumps({"error": message, "status": status, "exit": int(code)}) if as_json else text)
+    if as_json:
+        put_json({"error": message, "status": status, "exit": int(code)}, to=sys.stderr)
+    else:
+        say(message)
     return int(code)
 
 
@@ -46,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
         return ended if isinstance(ended, int) else Exit.DONE
     except Failure as failure:
         return _fail(failure.message, failure.status, failure.code, as_json)
-    except rc.StoreBusy as error:
+    except (rc.StoreBusy, rc.errors.NoEnvelope) as error:
         return _fail(str(error), error.status, Exit.UNREACHABLE, as_json)
     except rc.ResonateError as error:
         return _fail(str(error), error.status, code_of(error.status), as_json)

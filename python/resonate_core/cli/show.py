@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
+from resonate_core._foreign_text import clean, clean_json, clean_lines
 from resonate_core._instants import counted, length, moment
 from resonate_core._payloads import decoded
 from resonate_core.cli.exits import Exit, Failure
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.tree import Tree
 
-__all__ = ["COLOURS", "Output", "beside", "clean", "confirmed", "length", "moment", "payload_text", "say"]
+__all__ = ["COLOURS", "Output", "beside", "clean", "confirmed", "length", "moment", "payload_text", "put", "put_json", "say"]
 
 COLOURS = {
     "pending": "yellow",
@@ -55,17 +56,6 @@ _COLUMNS = {
 }
 
 
-def clean(text: str) -> str:
-    r"""Return a text of other people without control characters.
-
-    Example:
-        >>> from resonate_core.cli.show import clean
-        >>> clean("a\x1b[31mb\n")
-        'a\\x1b[31mb\\n'
-    """
-    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
-
-
 def need_terminal(out: Output, command: str) -> None:
     """Refuse a command that asks for confirmation where it cannot ask.
 
@@ -80,7 +70,7 @@ def need_terminal(out: Output, command: str) -> None:
 
 def confirmed(question: str) -> bool:
     """Ask on standard error, and read the answer from standard input."""
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    put(f"{question} [y/N] ", end="", to=sys.stderr)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -108,9 +98,43 @@ def payload_text(value: Mapping[str, Any]) -> str:
     return clean(payload.text if payload.kind == "json" else value.get("data") or "")
 
 
+def put(*texts: object, sep: str = "\n", end: str = "\n", to: TextIO | None = None) -> None:
+    """Print texts: the one function that writes what others wrote, such as ids, names of members, errors, to a terminal or a pipe.
+
+    Args:
+        texts: Each may have several lines; whatever else is not printable becomes an escape.
+        sep: Between them.
+        end: After the last.
+        to: Where to; by default standard output.
+    """
+    stream = sys.stdout if to is None else to
+    stream.write(sep.join(clean_lines(str(text)) for text in texts) + end)
+    if not end.endswith("\n"):
+        stream.flush()
+
+
+def put_json(document: Any, to: TextIO | None = None, indent: bool = False) -> None:
+    """Print a JSON document. A terminal gets JSON's own escapes for what is not printable, a pipe the characters themselves.
+
+    Args:
+        document: The document.
+        to: Where to; by default standard output.
+        indent: Whether a terminal gets it indented.
+    """
+    stream = sys.stdout if to is None else to
+    terminal = stream.isatty()
+    text = json.dumps(document, indent=2 if terminal and indent else None, ensure_ascii=False)
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:  # an encoding without these characters, or half a surrogate pair: JSON has escapes for them
+        text = json.dumps(document, indent=2 if terminal and indent else None)
+    stream.write((clean_json(text) if terminal else text) + "\n")
+
+
 def say(text: str) -> None:
     """Print a remark on standard error: it is no result."""
-    print(text, file=sys.stderr)
+    put(text, to=sys.stderr)
 
 
 class Output:
@@ -138,16 +162,27 @@ class Output:
             self._console = Console(highlight=False, emoji=False, markup=False)
         return self._console
 
+    def draw(self, *drawn: Any, **options: Any) -> None:
+        """Print what rich draws. What is not printable in its texts becomes an escape.
+
+        Args:
+            drawn: Tables, trees and texts.
+            options: Of `rich.console.Console.print`.
+        """
+        from resonate_core.cli.drawing import Foreign
+
+        self.console.print(*map(Foreign, drawn), **options)
+
     def json(self, document: Any) -> None:
         """Print a document, indented for a person."""
-        print(json.dumps(document, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False))
+        put_json(document, indent=True)
 
     def line(self, text: str, document: Any) -> None:
         """Print one line, or the document with the same content."""
         if self.as_json:
             self.json(document)
         else:
-            print(text)
+            put(text)
 
     def answer(self, data: dict[str, Any], done: str = "done") -> None:
         """Print the data of an answer by its members, or `done` if it has none."""
@@ -168,7 +203,7 @@ class Output:
         if data.get("preload"):
             self.rows("promises", data["preload"], title="preload")
         if not any(member in data for member in (*_RECORDS, *_COLUMNS)):
-            print(done)
+            put(done)
         if data.get("cursor") is not None:
             say(f"there is more: --cursor {data['cursor']!r}, or --all")
 
@@ -177,7 +212,7 @@ class Output:
         cells = [(name, cell) for name, value in record.items() for cell in [self._cell(name, value)] if cell or name == "id"]
         if not self.is_rich:
             for name, cell in cells:
-                print(prefix + name, cell, sep="\t")
+                put(prefix + clean(name), cell, sep="\t")
             return
         from rich.table import Table
         from rich.text import Text
@@ -186,8 +221,8 @@ class Output:
         table.add_column(style="dim")
         table.add_column(overflow="fold")
         for name, cell in cells:
-            table.add_row(Text(name), Text(cell, style=COLOURS.get(cell, "") if name in _STATES else ""))
-        self.console.print(table)
+            table.add_row(Text(clean(name)), Text(cell, style=COLOURS.get(cell, "") if name in _STATES else ""))
+        self.draw(table)
 
     def rows(self, kind: str, records: Sequence[Mapping[str, Any]], title: str | None = None) -> None:
         """Print records, a line each, with their usual columns; to a person also their number."""
@@ -199,7 +234,7 @@ class Output:
         """Print a table; to a pipe: tabs between cells, and no headings."""
         if not self.is_rich:
             for row in rows:
-                print(*(self._cell(name, value) for name, value in zip(names, row, strict=True)), sep="\t")
+                put(*(self._cell(name, value) for name, value in zip(names, row, strict=True)), sep="\t")
             return
         from rich import box
         from rich.table import Table
@@ -218,19 +253,21 @@ class Output:
             cells = [(names[index], self._listed(names[index], row[index])) for index in used]
             table.add_row(*(Text(cell, style=COLOURS.get(cell, "") if name in _STATES else "") for name, cell in cells))
         if rows:
-            self.console.print(table)
+            self.draw(table)
 
     def tree(self, tree: Callable[[], Tree]) -> None:
         """Print a tree; to a pipe or a file without colours and with whole lines."""
         if self.is_rich:
-            self.console.print(tree())
+            self.draw(tree())
             return
         from rich.console import Console
 
+        from resonate_core.cli.drawing import Foreign
+
         console = Console(file=sys.stdout, width=100_000, color_system=None, force_terminal=False, highlight=False)
         with console.capture() as captured:
-            console.print(tree())
-        print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+            console.print(Foreign(tree()))
+        put("\n".join(line.rstrip() for line in captured.get().split("\n")).removesuffix("\n"))
 
     def _cell(self, name: str, value: Any) -> str:
         if value is None:
@@ -251,7 +288,7 @@ class Output:
         if name in ("tags", "promiseTags") and isinstance(value, dict):
             separator = "\n" if self.is_rich else " "
             return separator.join(f"{clean(key)}={clean(str(held))}" for key, held in value.items())
-        return clean(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
     def _listed(self, name: str, value: Any) -> str:
         """Return a cell of a table: instants to the second, since columns are narrow."""

@@ -9,7 +9,7 @@ from resonate_core._instants import counted
 from resonate_core._states import JOB_STATES, ended_at, next_at
 from resonate_core.cli.jobs_table import Column, fits, fitted, text
 from resonate_core.cli.notation import exact, groups_text, policy_text, rate_text
-from resonate_core.cli.show import COLOURS, Output, beside, length, moment, payload_text, say
+from resonate_core.cli.show import COLOURS, Output, beside, length, moment, payload_text, put, say
 from resonate_core.cli.values import now
 from resonate_core.display import report_text
 
@@ -84,7 +84,7 @@ def show_jobs(out: Output, data: dict[str, Any]) -> None:
     if not out.is_rich:
         out.table(_LIST, [_row(job) for job in jobs])
     elif jobs:
-        out.console.print(_person(jobs, out.console.width))
+        out.draw(_person(jobs, out.console.width))
     _count(out, len(jobs), "job")
     if data.get("cursor") is not None:
         say(f"there is more: --cursor {data['cursor']!r}, or --all")
@@ -142,7 +142,7 @@ def show_job(out: Output, data: dict[str, Any]) -> None:
             shown[name] = value
     out.record(shown, "job")
     if lines:
-        out.console.print(text("error.data", "dim"), *map(text, lines), sep="\n")
+        out.draw(text("error.data", "dim"), *map(text, lines), sep="\n")
 
 
 def _took(attempt: Mapping[str, Any]) -> int | None:
@@ -156,8 +156,8 @@ def show_attempts(out: Output, attempts: Sequence[Mapping[str, Any]]) -> None:
         out.table(("kind", *_ATTEMPT), [["attempt", *(one.get(name) for name in _ATTEMPT)] for one in known])
         return
     if attempts:
-        print()
-        out.console.print(attempts_table(attempts, out.console.width))
+        put()
+        out.draw(attempts_table(attempts, out.console.width))
 
 
 def show_lines(out: Output, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -171,8 +171,8 @@ def show_lines(out: Output, lines: Sequence[Mapping[str, Any]]) -> None:
             Column("attempt", lambda one: text(one["attempt"]), right=True),
             Column("line", lambda one: text(one["text"]), elastic=True),
         ]
-        print()
-        out.console.print(fitted(columns, lines, out.console.width))
+        put()
+        out.draw(fitted(columns, lines, out.console.width))
 
 
 def attempts_table(attempts: Sequence[Mapping[str, Any]], width: int) -> Table:
@@ -284,7 +284,7 @@ def show_queues(out: Output, data: dict[str, Any]) -> None:
     columns.append(Column("groups", member("groups"), spared=3, always=False))
     columns.append(Column("defaults", member("defaults"), elastic=True, always=False))
     if shown:
-        out.console.print(fitted(columns, shown, out.console.width))
+        out.draw(fitted(columns, shown, out.console.width))
     _count(out, len(shown), "queue")
 
 
@@ -317,13 +317,13 @@ def show_stats(out: Output, queues: Sequence[Mapping[str, Any]], days: int) -> N
         out.table(("kind", "queue", *parts), [["day", name, *(day[part] for part in parts)] for name, day in daily])
         return
     if queues:
-        out.console.print(_counts(queues, out.console.width))
+        out.draw(_counts(queues, out.console.width))
     if daily:
         columns = [Column("queue", lambda one: text(one[0], "bold")), Column("day", lambda one: text(one[1]["day"]))]
         columns.append(Column("processed", lambda one: _number(one[1]["processed"]), right=True))
         columns.append(Column("failed", lambda one: _number(one[1]["failed"], COLOURS["failed"]), right=True))
-        print()
-        out.console.print(fitted(columns, daily, out.console.width))
+        put()
+        out.draw(fitted(columns, daily, out.console.width))
 
 
 def _counted(queue: Mapping[str, Any]) -> list[Any]:

@@ -6,13 +6,15 @@ import itertools
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import resonate_core as rc
+from resonate_core._answers import checked, used
+from resonate_core._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from resonate_core._lineage import Requests
 from resonate_core._server_client import NoEnvelope, Unreachable, envelope
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
@@ -21,6 +23,8 @@ from resonate_core.cli.show import say
 
 __all__ = ["DIALECTS", "Access", "Envelope", "FileTarget", "Target", "UrlTarget"]
 
+#: The most bytes of all pages of one search: a command keeps its records until it prints them.
+MOST_OF_A_SEARCH = 536_870_912
 DIALECTS = ("2026-04-01", "2025-01-15")
 Envelope = dict[str, Any]
 
@@ -190,19 +194,49 @@ class UrlTarget(Target):
         """
         try:
             return self._remote.server.get(path, parameters)
-        except Unreachable as error:
+        except (Unreachable, NoEnvelope) as error:
             raise Failure(error.message, Exit.UNREACHABLE) from error
 
     def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
-        """Send requests as a client does, each once."""
+        """Send requests as a client does, each once; judge the data of each reply."""
         try:
-            return self._remote.exchange(requests)
+            replies = self._remote.exchange(requests)
+            return [self._judged(request, reply) for request, reply in zip(requests, replies, strict=True)]
         except Unreachable as error:
             raise Failure(error.message, Exit.UNREACHABLE, error.answered) from error
         except NoEnvelope as error:
             raise Failure(error.message, Exit.UNREACHABLE) from error
         except rc.ResonateError as error:
             raise refusal(error.status, error.message) from error
+
+    def _judged(self, request: Envelope, reply: Envelope) -> Envelope:
+        """Return a reply as it is, if commands can use it.
+
+        Raises:
+            NoEnvelope: They cannot.
+        """
+        if is_done(reply["head"]["status"]):
+            used(self.name, request["kind"], lambda data: checked(request, data), reply["data"])
+            return reply
+        data = reply["data"]
+        return {**reply, "data": excerpt(data, MOST_OF_A_REFUSAL) if not isinstance(data, str) else data[:MOST_OF_A_REFUSAL]}
+
+    def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield every record that a search finds, page after page.
+
+        Raises:
+            Failure: The pages have no end, or more than `MOST_OF_A_SEARCH` bytes together (UNREACHABLE).
+        """
+        server = self._remote.server
+        begin = server.received
+        try:
+            for record in super().pages(kind, member, data):
+                if server.received - begin > MOST_OF_A_SEARCH:
+                    what = f"the pages of {kind} have more than {MOST_OF_A_SEARCH} bytes together"
+                    raise Failure(f"{self.name}: {what}; give --limit and --cursor, without --all", Exit.UNREACHABLE)
+                yield record
+        except NoEnvelope as error:
+            raise Failure(f"{self.name}: {error.message}", Exit.UNREACHABLE) from error
 
     def close(self) -> None:
         """Ends its connections."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ import resonate_core as rc
 from resonate_core._extras import how_to_install
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.places import place_of, refuse_missing
-from resonate_core.cli.show import say
+from resonate_core.cli.show import put, say
 
 if TYPE_CHECKING:
     from resonate_core.ui.mounted import MountedUi
@@ -76,7 +77,8 @@ def ui(
         listening.close()
         raise Failure(f"cannot listen on {_HOST}:{port}: {error.strerror or error}", Exit.UNREACHABLE) from error
     with listening:
-        print(f"http://{_HOST}:{listening.getsockname()[1]}/", flush=True)
+        put(f"http://{_HOST}:{listening.getsockname()[1]}/")
+        sys.stdout.flush()
         say("Ctrl-C ends it" if operate else "Ctrl-C ends it; --operate permits actions")
         config = uvicorn.Config(
             _own_names_only(app),

@@ -9,8 +9,9 @@ from resonate_core._instants import when
 from resonate_core.cli.command import Session
 from resonate_core.cli.exits import Exit, Failure, code_of
 from resonate_core.cli.options import ID
-from resonate_core.cli.show import clean
+from resonate_core.cli.show import clean, put
 from resonate_core.cli.target import FileTarget, UrlTarget
+from resonate_core.errors import NoEnvelope
 
 __all__ = ["why"]
 
@@ -29,12 +30,12 @@ def why(session: Session, id: ID) -> None:
     if session.out.as_json:
         session.out.json(found)
     else:
-        print(clean(found["sentence"]))
+        put(clean(found["sentence"]))
         for link in found["chain"]:
-            print(clean(f"  {link['id']}: {link['sentence']}"))
-        print(clean(f"Next: {_following(found)}."))
+            put(clean(f"  {link['id']}: {link['sentence']}"))
+        put(clean(f"Next: {_following(found)}."))
         for advice in found["advice"]:
-            print(clean(f"You can: {advice['text']}."))
+            put(clean(f"You can: {advice['text']}."))
     if found["kind"] == "unknown":
         raise Failure(found["sentence"], Exit.NOT_FOUND, 404)
 
@@ -55,5 +56,7 @@ def _asked(target: UrlTarget, id: str) -> dict[str, Any]:
         return answered(response, target.name).to_dict()
     except rc.Unsupported as error:
         raise Failure(error.message, Exit.UNREACHABLE, response.status_code) from error
+    except NoEnvelope as error:
+        raise Failure(error.message, Exit.UNREACHABLE) from error
     except rc.ResonateError as error:
         raise Failure(error.message, code_of(error.status), error.status) from error

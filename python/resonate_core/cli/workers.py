@@ -117,7 +117,7 @@ def workers(session: Session) -> None:
         session.out.json({"workers": [holder.document(at) for holder in found]})
     elif session.out.is_rich:
         if found:
-            session.out.console.print(_table(found, at, session.out.console.width))
+            session.out.draw(_table(found, at, session.out.console.width))
         say(counted(len(found), "worker"))
     else:
         rows = [list(holder.document(at).values()) for holder in found]

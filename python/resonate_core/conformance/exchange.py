@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._answers import parsed
+from .._http_answers import Answer as HttpAnswer
 from .._server_client import NoBatch, ServerClient
 from .._stopwatch import doubled, seconds
 from ..errors import ResonateError, Unreachable
@@ -59,18 +61,14 @@ class JudgedServer(ServerClient):
 
         Raises:
             Unreachable: There was no answer, or it stays busy.
+            NoEnvelope: The answer is too long, or cannot be decoded.
         """
-        import httpx
-
         text = json.dumps(self._signed(request)).encode("ascii")
         for attempt in range(_ATTEMPTS):
             begin = local_ms()
-            try:
-                response = self._http.post(self.http_url, content=text)
-            except httpx.HTTPError as error:
-                raise self.failed(error) from error
+            response = self.send("POST", self.http_url, content=text)
             if response.status_code != _BUSY:
-                self._note_batches(response)
+                self._note(response)
                 return _answer(request, begin, response)
             time.sleep(doubled(_PAUSE, attempt, _LONGEST_PAUSE))
         raise Unreachable(f"{self.name} answered {_BUSY} to each of {_ATTEMPTS} attempts", _BUSY)
@@ -109,12 +107,12 @@ class JudgedServer(ServerClient):
 
         found = []
         try:
-            with self.stream(path, silence) as response:
+            with self.stream(path, silence) as (response, lines):
                 if response.status_code != 200:
                     raise ResonateError(f"{self.name} answered {response.status_code} to GET {path}", response.status_code)
-                for line in response.iter_lines():
+                for line in lines:
                     if line.startswith("data:"):
-                        found.append(json.loads(line[5:]))
+                        found.append(parsed(line[5:]))
         except httpx.ReadTimeout:
             pass
         except (httpx.HTTPError, ValueError) as error:
@@ -122,10 +120,10 @@ class JudgedServer(ServerClient):
         return found
 
 
-def _answer(request: dict[str, Any], begin: float, response: Any) -> Answer:
+def _answer(request: dict[str, Any], begin: float, response: HttpAnswer) -> Answer:
     end = local_ms()
     try:
-        body = json.loads(response.content)
+        body = parsed(response.content)
     except ValueError:
         body = None
     return Answer(request, begin, end, response.status_code, response.headers.get("content-type", ""), body, response.text[:500])

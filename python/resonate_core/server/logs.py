@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from .._extras import how_to_install
+from .._foreign_text import clean, clean_json
 
 if TYPE_CHECKING:
     from .._core import Envelope
@@ -20,17 +21,15 @@ _log = logging.getLogger("resonate_core.server")
 
 #: The format of a record, for `Lines`.
 LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
-#: Characters that end a line, move a terminal's cursor or change the direction of writing, and halves of surrogate pairs.
-_SPECIAL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_SPECIAL_OF_MANY_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _LIKE_A_RECORD = re.compile(r"^(?=\d{4}-\d\d-\d\d)", re.MULTILINE)
 #: No more than this many different warnings of tags are logged: clients choose their tags.
 _MOST_TAG_WARNINGS = 200
 _LONGEST_ID = 100
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return ascii(found[0])[1:-1]
+def _cleaned(line: str) -> str:
+    """Return a line with its tabs, and escapes in place of everything else that is not printable."""
+    return "\t".join(map(clean, line.split("\t")))
 
 
 class _Instants(logging.Formatter):
@@ -45,11 +44,11 @@ class Lines(_Instants):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Write the first line of a record."""
-        return _SPECIAL.sub(_escaped, super().formatMessage(record))
+        return _cleaned(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:
         """Write an exception on the lines after its record."""
-        return _LIKE_A_RECORD.sub("  ", _SPECIAL_OF_MANY_LINES.sub(_escaped, super().formatException(ei)))
+        return _LIKE_A_RECORD.sub("  ", "\n".join(map(_cleaned, super().formatException(ei).split("\n"))))
 
 
 def configure(settings: LogSettings) -> None:
@@ -67,7 +66,10 @@ def configure(settings: LogSettings) -> None:
             raise ImportError(f"log.format json needs python-json-logger: {how_to_install('cli')}") from error
 
         class JsonLines(_Instants, JsonFormatter):
-            """One object per line."""
+            """One object per line, with JSON's escapes for what is not printable."""
+
+            def format(self, record: logging.LogRecord) -> str:
+                return clean_json(super().format(record))
 
         handler.setFormatter(
             JsonLines(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .._answers import bounded, integer, parsed, text, used
 from .._calls.call import refusal
 from ..errors import Unsupported
 from .verdict import Why
 
 if TYPE_CHECKING:
-    import httpx
-
+    from .._http_answers import Answer
     from ..client import AsyncClient, Client
 
 __all__ = ["PAGE", "answered", "why_of_server", "why_of_server_async"]
@@ -32,7 +31,7 @@ async def why_of_server_async(client: AsyncClient, id: str) -> Why:
     return answered(await server.get(PAGE, {"id": id}), server.name)
 
 
-def answered(response: httpx.Response, server: str) -> Why:
+def answered(response: Answer, server: str) -> Why:
     """Return the answer of a dashboard.
 
     Args:
@@ -41,11 +40,29 @@ def answered(response: httpx.Response, server: str) -> Why:
 
     Raises:
         Unsupported: The server has no dashboard.
+        NoEnvelope: The answer is none of a dashboard.
         ResonateError: It has refused the request.
     """
     if response.status_code == 404 or "content-security-policy" not in response.headers:
         raise Unsupported(f"{server} has no dashboard: start it with --ui")
-    found: dict[str, Any] = json.loads(response.text)
-    if response.status_code != 200:
-        raise refusal(response.status_code, str(found.get("error", response.text)))
+    status = response.status_code
+    if status >= 400:
+        raise refusal(status, used(server, "why", lambda content: text("error", parsed(content)["error"]), response.content))
+    return used(server, "why", _read, response.content)
+
+
+def _read(content: bytes) -> Why:
+    found = bounded(parsed(content))
+    for name in ("kind", "sentence"):
+        text(name, found[name])
+    for link in found["chain"]:
+        text("id", link["id"])
+        text("sentence", link["sentence"])
+    for advice in found["advice"]:
+        text("text", advice["text"])
+    if found["next"] is not None:
+        text("what", found["next"]["what"])
+        if found["next"]["at"] is not None:
+            integer("at", found["next"]["at"])
+    integer("now", found["now"])
     return Why.from_dict(found)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from .. import errors
 from .._calls import jobs
-from .._calls.call import Call, Together, refusal
-from .._core import SystemClock
+from .._calls.call import Call, Together, nothing, refusal
+from .._core import JobBatch, SystemClock
+from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from .._remote import Remote
 from .._store_threads import MOST_OF_URL, OwnThreads
-from .client import NOT_HELD, Claim, Claimed, Held, Queues, T, end_request, names_of, unless_held
+from .client import MOST, NOT_HELD, Claim, Claimed, Held, Queues, T, end_request, names_of, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
 from .url_watch import UrlWatch
@@ -40,6 +42,7 @@ class UrlClient:
         self._remote = Remote(url, token, timeout, retry_for=0)
         self._clock = SystemClock()
         self._threads = OwnThreads(MOST_OF_URL)
+        self._most = MOST  # jobs of a claim
 
     def __repr__(self) -> str:
         return f"UrlClient({self._remote!r})"
@@ -48,11 +51,11 @@ class UrlClient:
         """Send several items; return their statuses. Each is judged on its own, so that only a refused single one raises."""
         if isinstance(call, Together):  # there are none
             return self._remote.together(call)
-        items = self._remote.run(Call(call.kind, call.data, _items_of))
+        items: Sequence[dict[str, Any]] = self._remote.run(Call(call.kind, call.data, _items_of))
         for item in items:
             if item["status"] >= 300 and item["status"] not in NOT_HELD and len(items) == 1:
-                raise refusal(item["status"], str(item.get("error")))
-        return [int(item["status"]) for item in items]
+                raise refusal(item["status"], excerpt(item.get("error"), MOST_OF_A_REFUSAL))
+        return [item["status"] for item in items]
 
     def _status(self, call: Call[Any]) -> int:
         """Send a request on one held job; return its status."""
@@ -89,10 +92,18 @@ class UrlClient:
         """Does nothing: if the response of a batch were lost, the worker would not know which of its requests ran."""
 
     def claim(self, claim: Claim) -> Claimed:
-        queues, count, worker, lease, run_lease, strict, start = claim
-        call = jobs.claim(queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict, start=start)
-        claimed = self._remote.run(call)
-        return Claimed(list(claimed), claimed.next_at)
+        """Claim jobs. If the answer is too long for this client, the next claims ask for fewer."""
+        queues, most, worker, lease, run_lease, strict, start = claim
+        count = min(most, self._most)
+        call = jobs.claim(queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict, start=min(start, count))
+        try:
+            claimed = self._remote.run(Call(call.kind, call.data, partial(_claimed, call.read, names_of(queues))))
+        except errors.NoEnvelope as error:
+            if error.too_long:
+                self._most = max(1, count // 2)
+            raise
+        self._most = min(MOST, self._most * 2)
+        return claimed
 
     def start_many(self, held: Sequence[Held], lease: int) -> list[int]:
         return self._statuses(jobs.start_many(held, lease=lease))
@@ -103,7 +114,7 @@ class UrlClient:
     def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
         """job.fail, job.snooze or job.release of the first: a server has no request for several."""
         kind, data = end_request(*held[0], outcome)
-        return [self._status(Call(kind, data, _items_of))]
+        return [self._status(Call(kind, data, nothing))]
 
     def report(self, id: str, version: int, progress: float | None, lines: Sequence[str]) -> int:
         return self._status(jobs.report(id, version, progress=progress, lines=lines))
@@ -133,5 +144,16 @@ class UrlClient:
         self._remote.server.close()
 
 
+def _claimed(read: Callable[[Any], JobBatch], queues: Sequence[str], answer: Any) -> Claimed:
+    """Read a claim: jobs of these queues, each once, claimed or running."""
+    batch = read(answer)
+    found = {}
+    for job in batch:
+        if job.state not in ("claimed", "running") or job.queue not in queues or job.id in found:
+            raise ValueError(f"job {excerpt(job.id)} is {job.state} in queue {excerpt(job.queue)}, twice, or not claimed from here")
+        found[job.id] = job
+    return Claimed(list(found.values()), batch.next_at)
+
+
 def _items_of(answer: Any) -> Any:
-    return answer.get("jobs")
+    return answer["jobs"]

@@ -9,14 +9,12 @@ import os
 import random
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from .._server_client import AsyncServerClient
+from .._foreign_text import clean
+from .._server_client import AsyncServerClient, is_stream
 from .._stopwatch import doubled, seconds
-
-if TYPE_CHECKING:
-    import httpx
+from ..errors import NoEnvelope
 
 __all__ = ["UrlWatch"]
 
@@ -115,17 +113,13 @@ class UrlWatch:
         import httpx
 
         try:
-            async with server.stream(self._path) as response:
-                if not _is_stream(response):
+            async with server.stream(self._path) as (response, lines):
+                if not is_stream(response):
                     return response.status_code, f"it answered {response.status_code}"
                 self._wake()  # jobs may have become claimable while there was no stream
-                async for line in response.aiter_lines():
+                async for line in lines:
                     if line.startswith("data:"):
                         self._wake()
-        except httpx.HTTPError as error:
-            return None, str(error) or type(error).__name__
+        except (httpx.HTTPError, NoEnvelope) as error:
+            return None, clean(str(error)) or type(error).__name__
         return 200, ""
-
-
-def _is_stream(response: httpx.Response) -> bool:
-    return response.status_code == 200 and response.headers.get("content-type", "").startswith("text/event-stream")

@@ -1,0 +1,151 @@
+"""A claim that was answered by something else than the protocol ended `Worker.run`, which left its other jobs to their leases.
+
+The worker logs it, waits, and goes on: once the server answers in the protocol, it works.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+import resonate_core as rc
+from enemy_server import Asked, Respond, Sent, chunked, enemy, envelope, http, with_data, zeros
+from resonate_core._remote import Remote
+from resonate_core.worker import Worker
+
+STORE = rc.Store(clock=rc.ManualClock())
+STORE.jobs.enqueue("t", 1, id="a", queue="q")
+(_JOB,) = STORE.jobs.claim("q", worker="w", lease=10**9, start=1)
+JOB = _JOB.to_dict()
+
+
+def _items(count: int, status: Any = 200) -> dict[str, Any]:
+    return {"jobs": [{"status": status}] * count}
+
+
+#: What the server says instead of the protocol, to every request.
+SAID: dict[str, Respond] = {
+    "a bomb": lambda asked: http(zeros(300_000_000), "content-encoding: gzip"),
+    "no end": lambda asked: chunked(b"{", b" " * 65_536),
+    "deep": with_data('{"jobs": ' + "[" * 200_000),
+    "a count of a batch": with_data([], "resonate-batch: " + "9" * 5000),
+    "a list": with_data([1, 2]),
+    "null": with_data(None),
+    "no jobs": with_data({}),
+    "jobs as a number": with_data({"jobs": 5}),
+    "a job as a number": with_data({"jobs": [5]}),
+    "the same job twice": with_data({"jobs": [JOB, JOB]}),
+    "a job of another queue": with_data({"jobs": [{**JOB, "queue": "another"}]}),
+    "a job that has ended": with_data({"jobs": [{**JOB, "state": "completed", "completedAt": 5}]}),
+    "an instant": with_data({"jobs": [], "nextAt": 10**30}),
+    "a page of a proxy": lambda asked: http(b"<html>", status="404 Not Found", content_type="text/html"),
+    "a conflict of a proxy": lambda asked: http(b"<html>", status="409 Conflict", content_type="text/html"),
+}
+
+
+def _worked(respond: Respond, calls: int) -> tuple[list[Any], list[Asked]]:
+    """Run a worker until it has completed a job; the server answers as an enemy for the first claims."""
+    ran: list[Any] = []
+    completed = threading.Event()
+    claims = 0
+
+    def answer(asked: Asked) -> Sent:
+        nonlocal claims
+        kind = asked.envelope["kind"]
+        if kind == "job.claim":
+            claims += 1
+            if claims <= calls:
+                return respond(asked)
+            return http(envelope(asked, {"jobs": [JOB] if claims == calls + 1 else []}))
+        if kind == "job.complete_many":
+            completed.set()
+            return http(envelope(asked, _items(len(asked.envelope["data"]["jobs"]))))
+        if asked.path.startswith("/jobs/claimable"):
+            return http(b"", status="404 Not Found")
+        return respond(asked)
+
+    with enemy(answer) as server:
+        worker = Worker(server.url, queues="q", name="w", poll_interval=50)
+
+        @worker.task("t")
+        def task(payload: Any) -> None:
+            ran.append(payload)
+
+        with closing(worker), worker:
+            assert completed.wait(60)
+    return ran, server.asked
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_worker_goes_on(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR, "resonate_core.worker"):
+        ran, _ = _worked(SAID[name], 2)
+    assert ran == [1]
+    said = [record.getMessage() for record in caplog.records if "again in" in record.getMessage()]
+    assert len(said) == 2 and all(line.isprintable() and len(line) < 1000 for line in said)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("status", [200, "200", True, None, 2**80])
+def test_statuses_of_what_was_not_asked(count: int, status: Any) -> None:
+    """A report whose answer is unusable is sent again."""
+    ended = threading.Event()
+    reports = 0
+
+    def answer(asked: Asked) -> bytes:
+        nonlocal reports
+        kind = asked.envelope["kind"]
+        if kind == "job.claim":
+            return http(envelope(asked, {"jobs": [JOB] if reports == 0 else []}))
+        if kind == "job.complete_many":
+            reports += 1
+            if reports == 2:
+                ended.set()
+                return http(envelope(asked, _items(1)))
+            return http(envelope(asked, _items(count, status)))
+        return http(b"", status="404 Not Found")
+
+    with enemy(answer) as server:
+        worker = Worker(server.url, queues="q", name="w", poll_interval=10_000)
+
+        @worker.task("t")
+        def task(payload: Any) -> None:
+            pass
+
+        with closing(worker), worker:
+            assert ended.wait(60)
+
+
+def test_a_claim_that_is_too_long_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_for: list[int] = []
+    ran: list[int] = []
+    done = threading.Event()
+
+    def answer(asked: Asked) -> bytes:
+        kind = asked.envelope["kind"]
+        if kind == "job.claim":
+            count = asked.envelope["data"]["count"]
+            asked_for.append(count)
+            job = {**JOB, "payload": {"data": "A" * 1_000_000}}
+            return http(json.dumps({}).encode() if done.is_set() else envelope(asked, {"jobs": [{**job, "id": f"j{n}"} for n in range(count)]}))
+        if kind == "job.complete_many":
+            done.set()
+            return http(envelope(asked, _items(len(asked.envelope["data"]["jobs"]))))
+        return http(b"", status="404 Not Found")
+
+    monkeypatch.setattr(Remote.__init__, "__defaults__", (3_000_000,))
+    with enemy(answer) as server:
+        worker = Worker(server.url, queues="q", name="w", concurrency=8, batch=0, poll_interval=50)
+
+        @worker.task("t")
+        def task(payload: bytes) -> None:
+            ran.append(1)
+
+        with closing(worker), worker:
+            assert done.wait(60)
+    assert asked_for[:3] == [8, 4, 2] and ran
