@@ -125,9 +125,7 @@ def _forbidden(text: str) -> list[str]:
     """What a terminal would do something with, or not show."""
     rest = OWN.sub("", text)
     found = [
-        one
-        for one in rest
-        if one not in "\r\n" and (unicodedata.category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp") or one in _HIDDEN)
+        one for one in rest if one not in "\r\n" and (unicodedata.category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp") or one in _HIDDEN)
     ]
     return found + re.findall(r"\x1b\[41m", text) + re.findall(r"^2026-01-01 forged", rest, re.MULTILINE)
 
@@ -176,7 +174,9 @@ def _store(path: Path | None = None) -> rc.Store:
     for name in ("s", "sd"):
         store.schedules.create(f"{name}{EVIL}", "0 0 1 1 *", promise_timeout=1000, tags={EVIL: EVIL}, param=EVIL)
     for name in ("j", "jr", "jf"):
-        store.jobs.enqueue(f"t{EVIL}", EVIL, id=f"{name}{EVIL}", queue=f"q{EVIL}", tags={EVIL: EVIL}, headers={EVIL: EVIL}, group=None)
+        store.jobs.enqueue(
+            f"t{EVIL}", EVIL, id=f"{name}{EVIL}", queue=f"q{EVIL}", tags={EVIL: EVIL}, headers={EVIL: EVIL}, group=None
+        )
     held = {job.id: job for job in store.jobs.claim(f"q{EVIL}", 3, worker=f"w{EVIL}", lease=10**9, start=3)}
     store.jobs.report(f"jr{EVIL}", held[f"jr{EVIL}"].version, progress=0.5, lines=[EVIL])
     for name in ("j", "jf"):
@@ -191,7 +191,11 @@ def _filled(arguments: Sequence[str], file: Path) -> list[str]:
 
 
 def _judge(commands: Sequence[Sequence[str]], outputs: Sequence[str]) -> None:
-    bad = {" ".join(map(ascii, command[:3])): found for command, text in zip(commands, outputs, strict=True) if (found := _forbidden(text))}
+    bad = {
+        " ".join(map(ascii, command[:3])): found
+        for command, text in zip(commands, outputs, strict=True)
+        if (found := _forbidden(text))
+    }
     assert not bad
     raised = {command[0]: text for command, text in zip(commands, outputs, strict=True) if "Traceback" in text}
     assert not raised

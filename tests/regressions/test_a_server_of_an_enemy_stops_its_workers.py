@@ -132,7 +132,11 @@ def test_a_claim_that_is_too_long_is_made_smaller(monkeypatch: pytest.MonkeyPatc
             count = asked.envelope["data"]["count"]
             asked_for.append(count)
             job = {**JOB, "payload": {"data": "A" * 1_000_000}}
-            return http(json.dumps({}).encode() if done.is_set() else envelope(asked, {"jobs": [{**job, "id": f"j{n}"} for n in range(count)]}))
+            return http(
+                json.dumps({}).encode()
+                if done.is_set()
+                else envelope(asked, {"jobs": [{**job, "id": f"j{n}"} for n in range(count)]})
+            )
         if kind == "job.complete_many":
             done.set()
             return http(envelope(asked, _items(len(asked.envelope["data"]["jobs"]))))

@@ -25,7 +25,9 @@ def _fail(message: str, status: int | None, code: int, as_json: bool) -> int:
     if as_json:
         put_json({"error": message, "status": status, "exit": int(code)}, to=sys.stderr)
     else:
-        say(message)
+        say(
+            message.replace("\n", "\n  ")
+        )  # a message may quote others: what follows the first line is indented, and no line of its own
     return int(code)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._answers import parsed
+from .._answers import bounded, parsed
 from .._http_answers import Answer as HttpAnswer
 from .._server_client import NoBatch, ServerClient
 from .._stopwatch import doubled, seconds
@@ -18,6 +18,7 @@ from ..errors import ResonateError, Unreachable
 __all__ = ["Answer", "JudgedServer", "local_ms"]
 
 _BUSY = 429
+_MOST_EVENTS = 100_000  # of a stream, which may have no end
 _PAUSE, _LONGEST_PAUSE, _ATTEMPTS = 0.05, 2.0, 12
 
 
@@ -98,7 +99,7 @@ class JudgedServer(ServerClient):
         return request if self.token is None else dict(request, head=dict(request["head"], auth=self.token))
 
     def events(self, path: str, silence: float) -> list[dict[str, Any]]:
-        """Yield the messages of a poll stream until none comes for this many seconds.
+        """Return the messages of a poll stream until none comes for this many seconds, or `timeout` is over.
 
         Raises:
             ResonateError: The server has no such stream.
@@ -110,7 +111,10 @@ class JudgedServer(ServerClient):
             with self.stream(path, silence) as (response, lines):
                 if response.status_code != 200:
                     raise ResonateError(f"{self.name} answered {response.status_code} to GET {path}", response.status_code)
+                until = seconds() + silence + self.timeout
                 for line in lines:
+                    if seconds() >= until or len(found) >= _MOST_EVENTS:
+                        break
                     if line.startswith("data:"):
                         found.append(parsed(line[5:]))
         except httpx.ReadTimeout:
@@ -123,7 +127,7 @@ class JudgedServer(ServerClient):
 def _answer(request: dict[str, Any], begin: float, response: HttpAnswer) -> Answer:
     end = local_ms()
     try:
-        body = parsed(response.content)
+        body = bounded(parsed(response.content))
     except ValueError:
         body = None
     return Answer(request, begin, end, response.status_code, response.headers.get("content-type", ""), body, response.text[:500])

@@ -94,7 +94,7 @@ class Leftovers:
             return
         for _ in range(_MOST_PAGES):
             answer = server.ask(request("promise.search", {"state": "pending", "tags": {tag: mark}, "limit": 100}, version))
-            found = answer.body["data"].get("promises", []) if answer.http_status == 200 else []
+            found = _promises(answer.body) if answer.http_status == 200 else []
             if not found or not server.ask_all([_cancel(one["id"], version) for one in found]):
                 return
             self.made += sum(1 for one in found if one["id"] not in self.promises)
@@ -104,10 +104,18 @@ class Leftovers:
         if not self.listens:
             return
         try:
-            while server.events(f"poll/{mark}/c1", _SILENCE):
-                pass
+            for _ in range(_MOST_PAGES):
+                if not server.events(f"poll/{mark}/c1", _SILENCE):
+                    return
         except (ResonateError, NoEnvelope) as error:
             self.kept.append(f"undelivered messages to poll://…@{mark}: {error}")
+
+
+def _promises(body: Any) -> list[dict[str, Any]]:
+    """The promises that a search has found; none, if the answer has another shape."""
+    data = body.get("data") if isinstance(body, dict) else None
+    found = data.get("promises") if isinstance(data, dict) else None
+    return [one for one in found if isinstance(one, dict) and isinstance(one.get("id"), str)] if isinstance(found, list) else []
 
 
 def _cancel(id: str, version: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
+from .._foreign_text import clean, clean_lines
 from .findings import Finding, Tally
 from .plan import Plan
 from .rules import TIMEOUT, section
@@ -120,10 +121,10 @@ class Report:
             for rule in rules:
                 case = ElementTree.SubElement(suite, "testcase", classname=dialect, name=rule)
                 for one in broken.get(rule, ())[:1]:
-                    failure = ElementTree.SubElement(case, "failure", message=_printable(_headline(broken[rule])))
-                    failure.text = _printable("\n".join(_facts(one)))
+                    failure = ElementTree.SubElement(case, "failure", message=clean_lines(_headline(broken[rule])))
+                    failure.text = clean_lines("\n".join(_facts(one)))
                 if rule not in tally.judged and not broken.get(rule):
-                    ElementTree.SubElement(case, "skipped", message=_printable("; ".join(tally.not_judged[rule])))
+                    ElementTree.SubElement(case, "skipped", message=clean_lines("; ".join(tally.not_judged[rule])))
         ElementTree.indent(root)
         return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -142,7 +143,7 @@ def _not_judged(tally: Tally) -> list[str]:
             if rule not in tally.judged:
                 rules[reason].append(rule)
     return [
-        f"not judged: {reason}: {_number(scenes[reason], 'scene')}" + (f", all of {', '.join(found)}" if found else "")
+        f"not judged: {clean(reason)}: {_number(scenes[reason], 'scene')}" + (f", all of {', '.join(found)}" if found else "")
         for reason, found in rules.items()
     ]
 
@@ -162,7 +163,7 @@ def _facts(one: Finding) -> list[str]:
         f"request: {_short(one.request)}",
         f"answer:  {_short(one.answer)}",
         f"right:   {_short(one.right)}",
-        *(f"differs: {_printable(line)}" for line in shown),
+        *(f"differs: {clean(line)}" for line in shown),
         *([f"differs: in {len(one.differences) - len(shown)} more places"] if len(one.differences) > len(shown) else []),
         f"after:   {len(one.story)} requests of the scene, which the JSON report lists",
     ]
@@ -170,11 +171,7 @@ def _facts(one: Finding) -> list[str]:
 
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
-    return _printable(text if len(text) <= _WIDEST else f"{text[:_WIDEST]}… ({len(text)} characters)")
-
-
-def _printable(text: str) -> str:
-    return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
+    return clean(text if len(text) <= _WIDEST else f"{text[:_WIDEST]}… ({len(text)} characters)")
 
 
 def _number(count: int, what: str) -> str:
