@@ -1,4 +1,4 @@
-"""A server of an enemy: each connection gets the bytes that a test chooses, whatever it asks."""
+"""A server of an enemy: each request gets the bytes that a test chooses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-#: What is sent for a request: all at once, or piece by piece until the client has gone.
+#: The bytes of a response: all at once, or piece by piece until the client has gone.
 Sent = bytes | Iterator[bytes]
 
 

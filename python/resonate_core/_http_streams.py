@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["watch"]
 
-#: The most bytes that are written before the time is looked at again.
+#: The most bytes that are written before the time is read again.
 _PIECE = 16_384
 
 

@@ -1,6 +1,6 @@
 """A claim that was answered by something else than the protocol ended `Worker.run`, which left its other jobs to their leases.
 
-The worker logs it, waits, and goes on: once the server answers in the protocol, it works.
+The worker logs it, waits, and continues: once the server answers in the protocol, it works.
 """
 
 from __future__ import annotations
@@ -153,3 +153,34 @@ def test_a_claim_that_is_too_long_is_made_smaller(monkeypatch: pytest.MonkeyPatc
         with closing(worker), worker:
             assert done.wait(60)
     assert asked_for[:3] == [8, 4, 2] and ran
+
+
+@pytest.mark.parametrize("status", ["404 Not Found", "409 Conflict", "200 OK"])
+def test_a_page_of_a_proxy_is_no_lost_job(status: str) -> None:
+    """A page with 404 was taken for the server's word that the worker does not hold the job: its failure was dropped."""
+    failed = threading.Event()
+    reports = 0
+
+    def answer(asked: Asked) -> bytes:
+        nonlocal reports
+        kind = asked.envelope["kind"]
+        if kind == "job.claim":
+            return http(envelope(asked, {"jobs": [JOB] if reports == 0 else []}))
+        if kind == "job.fail":
+            reports += 1
+            if reports == 1:
+                return http(b"<html>", status=status, content_type="text/html")
+            failed.set()
+            return http(envelope(asked, {"job": JOB}))
+        return http(b"", status="404 Not Found")
+
+    with enemy(answer) as server:
+        worker = Worker(server.url, queues="q", name="w", poll_interval=10_000)
+
+        @worker.task("t")
+        def task(payload: Any) -> None:
+            raise ValueError("no")
+
+        with closing(worker), worker:
+            assert failed.wait(60)
+    assert (worker.counts.failed, worker.counts.lost) == (1, 0)

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._core import Job
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
-from ..errors import PartlyEnqueued, ResonateError, Unreachable
+from ..errors import NoEnvelope, PartlyEnqueued, ResonateError, Unreachable
 from .call import Call, Data, Together, refusal
 
 __all__ = ["Parts"]
@@ -95,7 +95,7 @@ class Parts:
     def _fail(self, problem: ResonateError, missing: list[int]) -> None:
         if self.answers:
             raise PartlyEnqueued(problem, [Job.from_dict(answer["job"]) for answer in self.answers], missing) from problem
-        if isinstance(problem, Unreachable):
+        if isinstance(problem, (Unreachable, NoEnvelope)):
             raise problem
         raise type(problem)(f"payload {missing[0]}: {problem}", problem.status)
 

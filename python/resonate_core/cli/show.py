@@ -114,7 +114,7 @@ def put(*texts: object, sep: str = "\n", end: str = "\n", to: TextIO | None = No
 
 
 def put_json(document: Any, to: TextIO | None = None, indent: bool = False) -> None:
-    """Print a JSON document. A terminal gets JSON's own escapes for what is not printable, a pipe the characters themselves.
+    """Print a JSON document. A terminal gets JSON's own escapes for characters that are not printable, a pipe the characters themselves.
 
     Args:
         document: The document.
