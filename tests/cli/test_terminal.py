@@ -121,6 +121,22 @@ def test_every_command_is_here() -> None:
     assert sorted(_leaves(command_for(()))) == sorted({*COMMANDS, *FILES})
 
 
+def test_one_function_prints() -> None:
+    """Whatever a command prints goes through `show.put`, `put_json` or `Output.draw`, which escape texts of others."""
+    import resonate_core.cli
+
+    folder = Path(resonate_core.cli.__path__[0])
+    others = [path for path in sorted(folder.glob("*.py")) if path.name != "show.py"]
+    printing = re.compile(r"(?<![\w.>])print\(|console\.print\(|typer\.(?:s?echo|secho)\(|\.(?:stdout|stderr)\.write\(")
+    lines = [
+        f"{path.name}: {line.strip()}"
+        for path in others
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if printing.search(line) and not line.strip().startswith((">>>", "..."))
+    ]
+    assert len(others) > 30 and lines == []
+
+
 def _forbidden(text: str) -> list[str]:
     """What a terminal would do something with, or not show."""
     rest = OWN.sub("", text)

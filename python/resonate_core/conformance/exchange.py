@@ -106,7 +106,7 @@ class JudgedServer(ServerClient):
         """
         import httpx
 
-        found = []
+        found: list[dict[str, Any]] = []
         try:
             with self.stream(path, silence) as (response, lines):
                 if response.status_code != 200:

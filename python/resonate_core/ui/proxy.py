@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Collection
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -31,6 +32,10 @@ _OF_A_BODY = (b"content-type", b"x-resonate-ui", b"x-resonate-name")
 _FORWARDED = (b"via", b"1.1 resonate-core")
 #: Headers of a response that are passed back.
 _RETURNED = ("content-type", "content-disposition", "cache-control", "retry-after")
+#: Content types of a dashboard's data.
+_KINDS = ("application/json", "application/x-ndjson", "text/event-stream", "text/x-python", "text/plain")
+#: Seconds until the head of a response is there.
+_LONGEST_BEGIN = 300.0
 _MOST_BODY = 33_554_432
 
 
@@ -153,6 +158,7 @@ class ServerUi:
             return
         passed = _PASSED + _OF_A_BODY if has_body else _PASSED
         headers = {header: given[header] for header in passed if header in given}
+        headers[b"accept-encoding"] = b"identity"  # the bytes are passed on
         if local_role(scope) != "operate":
             headers[_FORWARDED[0]] = _FORWARDED[1]
         if self._token is not None and self._may(scope, "operate" if name == "do" else "read"):
@@ -175,15 +181,18 @@ class ServerUi:
         url = f"{self._base}api/{name}{query}"
         request = self._client.get().build_request(scope["method"], url, headers=list(headers.items()), content=body)
         try:
-            answer = await self._client.get().send(request, stream=True)
-        except httpx.HTTPError as error:
+            answer = await asyncio.wait_for(self._client.get().send(request, stream=True), _LONGEST_BEGIN)
+        except (httpx.HTTPError, asyncio.TimeoutError) as error:
             await _refuse(send, 502, f"the server does not answer: {type(error).__name__}")
             return
         try:
             if answer.status_code == 404 and answer.headers.get("content-security-policy") is None:
                 await _refuse(send, 502, "the server has no dashboard: start it with --ui")
                 return
-            kept = [(name.encode(), answer.headers[name].encode("latin-1")) for name in _RETURNED if name in answer.headers]
+            if not _is_passed_back(answer):
+                await _refuse(send, 502, "the server does not answer as a dashboard does")
+                return
+            kept = [(name.encode(), answer.headers[name].encode("ascii")) for name in _RETURNED if name in answer.headers]
             await send({"type": "http.response.start", "status": answer.status_code, "headers": [*HEADERS, *kept]})
             try:
                 async for part in answer.aiter_raw():
@@ -193,6 +202,18 @@ class ServerUi:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             await answer.aclose()
+
+
+def _is_passed_back(answer: httpx.Response) -> bool:
+    """Whether a response is one of a dashboard: data of its kinds, which no browser takes for a page or a script."""
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    headers = [answer.headers.get(name, "") for name in _RETURNED]
+    return (
+        200 <= answer.status_code < 600
+        and (kind in _KINDS or answer.status_code in (204, 304))
+        and answer.headers.get("content-encoding", "identity").lower() == "identity"
+        and all(one.isascii() and one.isprintable() for one in headers)
+    )
 
 
 def _query(given: bytes) -> str:
