@@ -24,6 +24,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ._foreign_text import clean, clean_lines
+
 if TYPE_CHECKING:
     from resonate_core._core import Job, Promise, Violation
 
@@ -329,7 +331,7 @@ class Rejected(ResonateError):
 
     def __init__(self, promise: Promise) -> None:
         self.promise = promise
-        super().__init__(f'promise "{promise.id}" is {promise.state}{_reason(promise)}')
+        super().__init__(f'promise "{clean(promise.id)}" is {promise.state}{_reason(promise)}')
 
     def __reduce__(self) -> tuple[type[Rejected], tuple[object, ...]]:
         return type(self), (self.promise,)
@@ -339,12 +341,12 @@ def _reason(promise: Promise) -> str:
     """The error of a rejected promise in words, if its value has one."""
     try:
         error: Any = promise.value.json()
-    except Invalid:
+    except (Invalid, RecursionError):
         return ""
     if isinstance(error, dict):
         parts = [error[part] for part in ("code", "message") if isinstance(error.get(part), str) and error[part]]
-        return f": {': '.join(parts)}" if parts else ""
-    return f": {error}" if isinstance(error, str) and error else ""
+        return clean_lines(f": {': '.join(parts)}") if parts else ""
+    return clean_lines(f": {error}") if isinstance(error, str) and error else ""
 
 
 class ClockWarning(RuntimeWarning):

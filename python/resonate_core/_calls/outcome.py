@@ -41,4 +41,7 @@ def value_of(promise: Promise) -> Any:
     """
     if promise.state != "resolved":
         raise Rejected(promise)
-    return promise.value.json()
+    try:
+        return promise.value.json()
+    except RecursionError as error:
+        raise Invalid(f'the value of promise "{promise.id}" is nested too deeply') from error
