@@ -22,7 +22,7 @@ __all__ = ["bounded", "checked", "counted", "integer", "parsed", "result_of", "s
 T = TypeVar("T")
 
 #: The most members and items of one answer. Each takes 100 bytes or more in memory, and may take two in the answer.
-_MOST_VALUES = 4_000_000
+_MOST_VALUES = 2_000_000
 #: The most digits of an integer: instants and versions have 64 bits.
 _MOST_DIGITS = 20
 #: How deep an answer may be nested. That of a record is less than ten.
@@ -53,7 +53,7 @@ def parsed(text: bytes | str) -> Any:
     """Return the value of a JSON text of a server.
 
     Raises:
-        ValueError: It is not JSON in UTF-8, or is beyond the bounds of an answer: 4,000,000 values, numbers of 64 bits.
+        ValueError: It is not JSON in UTF-8, or is beyond the bounds of an answer: 2,000,000 values, numbers of 64 bits.
 
     Example:
         >>> from resonate_core._answers import parsed
