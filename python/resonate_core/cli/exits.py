@@ -30,7 +30,10 @@ MEANINGS: dict[Exit, str] = {
     Exit.DONE: "done",
     Exit.FAILED: "failed: damage was found, what was waited for was not resolved, or the other side broke",
     Exit.USAGE: "the command line or the configuration is wrong; for check: it cannot be read as a store",
-    Exit.UNREACHABLE: "the file or database cannot be opened, the server cannot be reached or does not answer in the protocol, or either is too busy (429, 503)",
+    Exit.UNREACHABLE: (
+        "the file or database cannot be opened, the server cannot be reached or does not answer in the protocol, "
+        "or either is too busy (429, 503)"
+    ),
     Exit.NOT_FOUND: "no such promise, task, schedule, job or queue (404)",
     Exit.CONFLICT: "another state or version than asked for (409); for copy: the target is not empty, or a submitted request waits",
     Exit.REFUSED: "refused as it was asked (400, 413, 422)",
