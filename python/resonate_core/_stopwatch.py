@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import time
 
-__all__ = ["doubled", "seconds"]
+__all__ = ["doubled", "processor_seconds", "seconds"]
 
 
 def seconds() -> float:
     """Return seconds since an arbitrary instant. A simulation replaces `time.perf_counter`."""
     return time.perf_counter()
+
+
+def processor_seconds() -> float:
+    """Return the seconds for which a processor has run this thread."""
+    return time.thread_time()
 
 
 def doubled(first: float, times: int, longest: float) -> float:

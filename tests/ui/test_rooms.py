@@ -150,13 +150,13 @@ def test_few_states_are_kept_where_each_takes_much_memory(monkeypatch: pytest.Mo
 
 def test_a_recording_that_takes_long_to_play_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ticking = iter(range(0, 100_000, 40))
-    monkeypatch.setattr("resonate_core.ui.journeys.seconds", lambda: float(next(ticking)))
+    monkeypatch.setattr("resonate_core.ui.journeys.processor_seconds", lambda: float(next(ticking)))
     store, trace = rc.Store(clock=rc.ManualClock(1000)), io.StringIO()
     with store.record(trace):
         for n in range(10):
             store.promises.create(f"b.{n}", timeout=10)
     refused = upload(ui_of(), "b", trace.getvalue())
-    assert refused.status_code == 413 and "must be played within 120 s" in refused.json()["error"]
+    assert refused.status_code == 413 and "must be played in 120 s of a processor" in refused.json()["error"]
 
 
 # --- streams and requests -----------------------------------------------------------------------------------------------------

@@ -88,8 +88,8 @@ _MOST_WHY = 4096
 _BODY_TIMEOUT = 30
 #: Seconds between two looks at the minutes that have ended.
 _MINUTE = 60
-#: The number of threads for views, which may scan, and for actions and uploads: for tenants, and as many for the others.
-_READS, _ACTS, _UPLOADS = 3, 2, 3
+#: The number of threads for views, which may scan, of tenants and of the others, and for actions and uploads. A room has all but one.
+_READS, _OWN_READS, _ACTS, _UPLOADS = 2, 3, 2, 2
 #: The most recordings of a room that arrive at a time.
 _MOST_UPLOADS = 2
 
@@ -123,7 +123,7 @@ class UiApp:
         self._run = run
         self._origins = origins
         self._assets = Assets()
-        self._reads = Turns("resonate-ui", _READS)
+        self._reads = Turns("resonate-ui", _READS, _OWN_READS)
         self._acts = Turns("resonate-ui-actions", _ACTS)
         self._uploads = Turns("resonate-ui-uploads", _UPLOADS)
         self._requests = Places(site.options.requests, "ui.requests", "requests to the dashboard", 429)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from sys import getsizeof
@@ -12,7 +13,7 @@ from typing import Any
 
 from .._core import Envelope, Fired, ManualClock, RequestLimits, Store
 from .._recordings import LineReader
-from .._stopwatch import seconds
+from .._stopwatch import processor_seconds
 from ..errors import Invalid
 from .steps import step_text
 
@@ -27,8 +28,10 @@ _ROW = 600
 #: Bytes of the kept states together, beside those of the rows that they share: of a row that changed since the last one, at most, and of
 #: each row. A state copies the parts of its indexes that change.
 _STATES, _CHANGED, _INDEXED = 100_000_000, 10_000, 160
-#: Seconds in which a recording must be played: a request that reads all rows is short, and its repetition is not.
+#: Seconds of a processor that a recording may take: a request that reads all rows is short, and its repetition is not.
 _LONGEST = 120
+#: Lines between two pauses, and their seconds: the threads of other requests run meanwhile, which all need the lock of the interpreter.
+_SLICE, _PAUSE = 16, 0.002
 #: Bytes of replies that a recording may cause beside those that its own lines have.
 _REPLIES = 16_777_216
 #: Requests that change all jobs that match, if they have no id.
@@ -235,7 +238,7 @@ class Journey:
         reader = LineReader(first=True)
         room = _STATES if self._most is None else min(_STATES, self._most // 4)
         kept = _Kept(max(_BETWEEN, len(self._lines) // _MOST_KEPT), room)
-        until = seconds() + _LONGEST
+        until = processor_seconds() + _LONGEST
         most_replies = _REPLIES + sum(map(len, self._lines))
         ids: dict[str, str] = {}
         player, recording, counter = None, None, _Counter()
@@ -243,6 +246,8 @@ class Journey:
         follow = 0  # lines of the event before
         for place, text in enumerate(self._lines):
             line = reader.read(text)
+            if place % _SLICE == _SLICE - 1 and self._most is not None:
+                time.sleep(_PAUSE)
             if follow:
                 follow -= 1
                 continue
@@ -273,8 +278,10 @@ class Journey:
             self._grow(grown + made * _ROW + counter.size + _size(event))
             if self._most is not None and self.bytes + kept.bytes > self._most:
                 self._grow(kept.bytes)
-            if seconds() > until:
-                raise TooLarge(f"trace line {place + 1}: a recording must be played within {_LONGEST} s: record a shorter time")
+            if processor_seconds() > until:
+                raise TooLarge(
+                    f"trace line {place + 1}: a recording must be played in {_LONGEST} s of a processor: record a shorter time"
+                )
             counter.size = 0
         self._kept = kept.states
         self._grow(kept.bytes)

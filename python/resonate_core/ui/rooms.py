@@ -96,11 +96,12 @@ class Turns:
 
     Args:
         name: Of the threads.
-        threads: For the rooms of prefixes, and as many for the others.
+        threads: For the rooms of prefixes.
+        own: For the others; by default as many.
     """
 
-    def __init__(self, name: str, threads: int) -> None:
-        self._sides = (_Side(name, threads), _Side(f"{name}-own", threads))
+    def __init__(self, name: str, threads: int, own: int | None = None) -> None:
+        self._sides = (_Side(name, threads), _Side(f"{name}-own", own or threads))
 
     def submit(self, room: Room, function: Callable[[], Any]) -> Future[Any]:
         """Run a function when its room has its turn."""
