@@ -65,6 +65,9 @@ for action in (
 ):
     refused(lambda: action(unmade()))
 
+if not made.__flags__ & 1 << 10:  # Py_TPFLAGS_BASETYPE: no class can derive from it
+    sys.exit()
+
 class Derived(made):
     def __init__(self):
         pass
