@@ -65,15 +65,13 @@ for action in (
 ):
     refused(lambda: action(unmade()))
 
-if not made.__flags__ & 1 << 10:  # Py_TPFLAGS_BASETYPE: no class can derive from it
-    sys.exit()
+if made.__flags__ & 1 << 10:  # Py_TPFLAGS_BASETYPE: without it, no class can derive from it
+    class Derived(made):
+        def __init__(self):
+            pass
 
-class Derived(made):
-    def __init__(self):
-        pass
-
-refused(Derived)
-refused(lambda: Derived.__new__(Derived).now)
+    refused(Derived)
+    refused(lambda: Derived.__new__(Derived).now)
 refused(made)
 print("used", used)
 """
