@@ -186,6 +186,15 @@ def test_large_texts_of_other_programs_cost_a_tick_little_memory(inbox: Inbox) -
     assert inbox.store.next_due() is None
 
 
+def test_a_long_error_of_another_program_is_cut_and_a_missing_one_is_empty(inbox: Inbox) -> None:
+    with inbox.connected() as connection:
+        table = f"{schema_of(inbox.url)}.inbox" if inbox.url else "resonate_inbox"
+        connection.execute(f"INSERT INTO {table} (request, status) VALUES ('x', 400)")
+        connection.execute(f"INSERT INTO {table} (request, status, error) VALUES ('x', 400, '{'é' * 5_000}')")
+    assert [problem.detail for problem in inbox.store.problems()] == ["refused with 400: ", f"refused with 400: {'é' * 1000}"]
+    assert inbox.url or rc.check_file(inbox.store.path or "") == []
+
+
 def insert_many(inbox: Inbox, count: int) -> Callable[[], int]:
     """Inserts small requests; returns a function that counts those that wait."""
     text = json.dumps({"kind": "promise.settle", "head": HEAD, "data": {"id": "none", "state": "resolved"}})

@@ -143,7 +143,7 @@ std::string text_of(PostgresQuery which) {
              "FROM (SELECT number, request FROM inbox WHERE status IS NULL ORDER BY number LIMIT ?) AS waiting) AS weighed WHERE "
              "before < ?::bigint ORDER BY number";
     case PostgresQuery::refused_submissions:
-      return select_from("inbox", kRefusedColumns) + "status IS NOT NULL ORDER BY number LIMIT ?";
+      return "SELECT number, status, coalesce(left(error, 1000), '') FROM inbox WHERE status IS NOT NULL ORDER BY number LIMIT ?";
     case PostgresQuery::delete_submissions: return "DELETE FROM inbox WHERE number = ANY (?::bigint[])";
     case PostgresQuery::refuse_submissions:
       return "UPDATE inbox SET status = u.status, error = u.error, request = CASE WHEN u.status = 413 THEN left(request, 1000) "

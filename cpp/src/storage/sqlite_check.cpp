@@ -142,7 +142,7 @@ void check_rows(SQLite::Database& database, std::vector<std::string>& problems) 
   each("edge of", all_of("resonate_edges", joined(kEdgeColumns, kEdgeKeys)), [](SqliteRow found) { (void)read_edge(found); });
   each("submission", "SELECT number, NULL, length(CAST(request AS BLOB)) FROM resonate_inbox WHERE status IS NULL",
        [](SqliteRow found) { (void)read_submission(found, SubmissionState::waiting); });
-  each("submission", all_of("resonate_inbox", kRefusedColumns).append(" AND status IS NOT NULL"),
+  each("submission", "SELECT number, status, coalesce(error, '') FROM resonate_inbox WHERE status IS NOT NULL",
        [](SqliteRow found) { (void)read_submission(found, SubmissionState::refused); });
   each("counters", "SELECT sequence, now, dropped, jobs, messages FROM resonate_counters", [](SqliteRow found) {
     require_usable({found.integer(0), found.integer(1), found.integer(2), found.integer(3)}, found.integer(4));

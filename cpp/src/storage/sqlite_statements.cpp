@@ -98,7 +98,8 @@ std::string text_of(Sql which) {
       return "SELECT number, CASE WHEN length(CAST(request AS BLOB)) <= ? THEN request END, length(CAST(request AS BLOB)) FROM "
              "resonate_inbox WHERE status IS NULL ORDER BY number LIMIT ?";
     case Sql::refused_submissions:
-      return select_from("resonate_inbox", kRefusedColumns) + "status IS NOT NULL ORDER BY number LIMIT ?";
+      return "SELECT number, status, coalesce(substr(error, 1, 1000), '') FROM resonate_inbox WHERE status IS NOT NULL ORDER BY "
+             "number LIMIT ?";
     case Sql::delete_submission: return "DELETE FROM resonate_inbox WHERE number = ?";
     case Sql::refuse_submission:
       return "UPDATE resonate_inbox SET status = ?1, error = ?2, request = CASE WHEN ?1 = 413 THEN substr(request, 1, 1000) ELSE "
