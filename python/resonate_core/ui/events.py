@@ -156,15 +156,16 @@ class Ticker:
         try:
             while self._streams and not self._ended:
                 began = seconds()
+                # Before the facts are read: an event about a commit that follows the reading would have the facts of before it.
+                woken = self._was_written()
+                if woken and watch is not None:
+                    watch.rearm()
                 try:
                     seen = await self._call(DASHBOARD, self._facts)
                 except ResonateError:  # a request to a view says what is wrong
                     seen = self._seen
-                woken = self._was_written()
                 if seen is not None:
                     self._note(seen, written=woken)
-                if woken and watch is not None:
-                    watch.rearm()
                 await asyncio.sleep(max(_PAUSE, _SHARE * (seconds() - began)))
         finally:
             if watch is not None:
