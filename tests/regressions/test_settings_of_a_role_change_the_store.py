@@ -42,6 +42,13 @@ SETTINGS = {
     "array_nulls": "off",
     "transform_null_equals": "on",
     "session_replication_role": "replica",
+    "exit_on_error": "on",
+    "client_min_messages": "debug5",
+    "enable_nestloop": "off",
+    "plan_cache_mode": "force_custom_plan",
+    "extra_float_digits": "-15",
+    "quote_all_identifiers": "on",
+    "check_function_bodies": "off",
 }
 
 PROGRAM = """
@@ -141,6 +148,20 @@ def test_the_limits_of_a_role_are_not_those_of_a_store(database: str) -> None:
         release.start()
         store.promises.create("a", FAR)  # StoreBusy after 100 ms
         release.join()
+
+
+def test_an_error_ends_no_session_and_messages_are_not_printed(database: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """With `exit_on_error` a wait for another writer that took too long was "server closed the connection unexpectedly"."""
+    set_all(database, {"exit_on_error": "on"})
+    with rc.Store(database, busy_timeout=10) as store:
+        with psycopg.connect(database) as other:
+            other.execute("SELECT FROM resonate.write_lock FOR UPDATE")
+            with pytest.raises(rc.StoreBusy):
+                store.promises.create("a", FAR)
+        assert store.promises.create("a", FAR).state == "pending"
+    set_all(database, {"client_min_messages": "debug5"})
+    rc.Store(database).close()
+    assert capfd.readouterr().err == ""
 
 
 def test_behind_a_pooler(database: str) -> None:

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 
+#include "codec/hosts_in_url.hpp"
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
@@ -118,36 +119,6 @@ void parse_listen(PostgresAddress& address, const std::string& listen) {
         (listen.find(':') != colon || listen.starts_with('[') ? ": write an address of IPv6 in brackets, as [::1]:5432" : ""));
   address.listen_host = host;
   address.listen_port = listen.substr(colon + 1);
-}
-
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    parts.push_back(list.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
-// A host in a URL: an address of IPv6 has brackets, and the folder of a socket has its slashes escaped.
-std::string host_in_url(const std::string& host) {
-  if (host.find(':') != std::string::npos && host.front() != '/') return "[" + host + "]";
-  std::string text;
-  for (const char c : host) text += c == '/' ? "%2F" : std::string(1, c);
-  return text;
-}
-
-// libpq has lists of hosts and ports; a URL has pairs.
-std::string hosts_in_url(const std::string& hosts, const std::string& ports) {
-  const std::vector<std::string> names = split(hosts);
-  const std::vector<std::string> numbers = split(ports);
-  std::string text;
-  for (std::size_t at = 0; at < names.size(); ++at) {
-    const std::string& port = numbers.size() == 1 ? numbers.front() : numbers[std::min(at, numbers.size() - 1)];
-    text += (at > 0 ? "," : "") + host_in_url(names[at]) + (port.empty() ? "" : ":" + port);
-  }
-  return text;
 }
 
 }  // namespace
@@ -262,6 +233,8 @@ void PostgresConnection::connect(const PostgresAddress& address) {
   if (!connection_) throw std::bad_alloc();
   ++connection_counts.open_connections;
   ++connection_counts.connections;
+  pq.PQsetNoticeReceiver(
+      connection_, [](void*, const PGresult*) {}, nullptr);  // the default prints them, those of the begin of a session, too
   Duration timeout = address.connect_timeout;
   for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;) {
     if (pq.PQstatus(connection_) == CONNECTION_BAD || next == PGRES_POLLING_FAILED)
@@ -270,8 +243,6 @@ void PostgresConnection::connect(const PostgresAddress& address) {
     next = pq.PQconnectPoll(connection_);
   }
   pq.PQsetnonblocking(connection_, 1);
-  pq.PQsetNoticeReceiver(
-      connection_, [](void*, const PGresult*) {}, nullptr);  // the default prints them
   if (const int version = pq.PQserverVersion(connection_); version < 140000)
     throw PostgresError("0A000", "PostgreSQL must be version 14 or newer, got " + std::to_string(version / 10000));
   if (const char* const encoding = pq.PQparameterStatus(connection_, "server_encoding");

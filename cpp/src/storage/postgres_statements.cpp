@@ -86,10 +86,11 @@ std::string text_of(PostgresQuery which) {
       return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days') SELECT nextval('writer_ids')";
     case PostgresQuery::lock_timeout: return "SELECT set_config('lock_timeout', ?, ?::boolean)";
     // Every statement finds its rows by an index, one by one. Statistics must not change that: those of a new table, and of one
-    // with many versions that an open transaction keeps, would make the planner read all of it.
+    // with many versions that an open transaction keeps, would make the planner read all of it. An error ends a statement, and not
+    // the session.
     case PostgresQuery::session:
       return "SELECT set_config(name, setting, ?::boolean) FROM (VALUES ('search_path', ?), ('enable_seqscan', 'off'), "
-             "('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off')) "
+             "('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off'), ('exit_on_error', 'off')) "
              "AS chosen (name, setting)";
     case PostgresQuery::load_rows: return rows + "id = ANY (?::text[])";
     case PostgresQuery::load_queues:

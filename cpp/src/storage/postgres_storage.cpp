@@ -413,11 +413,19 @@ void PostgresStorage::index_newest() {
     in_transaction_ = true;
     try {
       if (!address_.prepared) send_settings(Scope::transaction);
-      connection_->send(
-          ("CREATE INDEX IF NOT EXISTS newest_jobs" + promises + "(queue, created_at, id) WHERE queue IS NOT NULL").c_str());
-      connection_->send(("CREATE INDEX IF NOT EXISTS newest_roots" + promises +
-                         "(created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id)")
-                            .c_str());
+      // Only the owner of the tables may say that an index is to be there, even if it is.
+      static const PostgresStatement made{
+          "newest_made",
+          "SELECT count(*) FROM pg_catalog.pg_class WHERE relname IN ('newest_jobs', 'newest_roots') "
+          "AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1)"};
+      const std::size_t found = connection_->send(made, PostgresParameters().text(address_.schema));
+      if (connection_->run()[found].row(0).integer(0) < 2) {
+        connection_->send(
+            ("CREATE INDEX IF NOT EXISTS newest_jobs" + promises + "(queue, created_at, id) WHERE queue IS NOT NULL").c_str());
+        connection_->send(("CREATE INDEX IF NOT EXISTS newest_roots" + promises +
+                           "(created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id)")
+                              .c_str());
+      }
       connection_->send("COMMIT");
       (void)connection_->run();
       in_transaction_ = false;
