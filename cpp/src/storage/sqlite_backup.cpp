@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -49,16 +50,25 @@ std::string make_partial(const std::string& target) {
   }
 }
 
-// Fills a file beside the target, then links it under the target's name. If several callers use the same target, one succeeds.
-void write_then_link(const std::string& target, const std::function<void(const std::string&)>& fill) {
+// Gives a file the target's name. Fails if another program has created the target meanwhile.
+void rename_to_new(const std::string& partial, const std::string& target) {
+#if defined(RENAME_NOREPLACE)
+  if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) throw fs::filesystem_error("rename", std::error_code(errno, std::system_category()));
+#endif
+  fs::create_hard_link(partial, target);  // for a moment the file has two names, under which no store opens it
+  fs::remove(partial);
+}
+
+// Fills a file beside the target, then gives it the target's name. If several callers use the same target, one succeeds.
+void write_then_rename(const std::string& target, const std::function<void(const std::string&)>& fill) {
   std::error_code problem;
   if (fs::exists(fs::symlink_status(target, problem))) refuse_existing(target);
   const std::string partial = make_partial(target);
   try {
     fill(partial);
     sync(partial, target);
-    fs::create_hard_link(partial, target);  // unlike a rename, this fails if another program has created the target meanwhile
-    fs::remove(partial);
+    rename_to_new(partial, target);
   } catch (const fs::filesystem_error& error) {
     for (const char* beside : {"", "-wal", "-shm", "-journal"}) fs::remove(partial + beside, problem);
     if (error.code() == std::errc::file_exists) refuse_existing(target);
@@ -74,7 +84,7 @@ void write_then_link(const std::string& target, const std::function<void(const s
 
 void backup_sqlite_file(const std::string& source, const std::string& given) {
   const std::string target = absolute_path(given);
-  write_then_link(target, [&](const std::string& partial) {
+  write_then_rename(target, [&](const std::string& partial) {
     const auto from = SqliteFile::open(real_path(source), {.durability = Durability::full, .read_only = true});
     try {
       SQLite::Database to(partial, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
@@ -89,7 +99,7 @@ void backup_sqlite_file(const std::string& source, const std::string& given) {
 
 void write_sqlite_file(Storage& source, const std::string& given) {
   const std::string target = absolute_path(given);
-  write_then_link(target, [&](const std::string& partial) {
+  write_then_rename(target, [&](const std::string& partial) {
     const std::unique_ptr<Storage> to = open_sqlite_storage(partial, {});
     const StorageTransaction writing(*to, Access::write);
     copy_state(source, *to);

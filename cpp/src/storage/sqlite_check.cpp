@@ -154,8 +154,10 @@ void check_rows(SQLite::Database& database, std::vector<std::string>& problems) 
 std::vector<std::string> check_sqlite_file(const std::string& given) {
   const std::string path = real_path(given);
   std::vector<std::string> problems;
+  if (const std::optional<std::string> named = problem_of_names(path)) problems.push_back("names: " + *named);
   const std::optional<std::string> lost = commits_lost_in_log(path);
   if (lost) problems.push_back(*lost);
+  const std::size_t before = problems.size();
   std::unique_ptr<SqliteFile> file;
   try {
     file = SqliteFile::open(path, {.durability = Durability::full, .read_only = true});
@@ -170,7 +172,7 @@ std::vector<std::string> check_sqlite_file(const std::string& given) {
       if (std::string said = integrity.getColumn(0).getString(); said != "ok") problems.push_back("integrity: " + said);
     compare_schemas(file->database(), problems);
     // Reads the rows only if pages and schema are sound: otherwise every finding would be a guess.
-    if (problems.size() == (lost ? 1u : 0u)) check_rows(file->database(), problems);
+    if (problems.size() == before) check_rows(file->database(), problems);
   } catch (const SQLite::Exception& error) {
     file->throw_interrupt();
     problems.push_back(std::string("integrity: ") + error.getErrorStr());

@@ -56,6 +56,15 @@ std::string real_path(const std::string& given) {
   return problem ? path.string() : (folder / path.filename()).string();  // if there is no folder, opening the file fails
 }
 
+std::optional<std::string> problem_of_names(const std::string& path) {
+  struct stat seen {};
+  if (::stat(path.c_str(), &seen) != 0 || !S_ISREG(seen.st_mode) || seen.st_nlink < 2) return std::nullopt;
+  return "a store's file must have one name, got " + std::to_string(seen.st_nlink) +
+         " (hard links): SQLite keeps a log for each name, so users of two names undo each other's commits. Stop them and remove "
+         "the other names; keep one that has a log beside it (-wal). `find FOLDER -xdev -samefile " +
+         path + "` lists them";
+}
+
 namespace {
 
 // Bytes of a log that is longer than one usually is: SQLite copies a log into its file from 1000 pages on.

@@ -37,6 +37,10 @@ std::string absolute_path(const std::string& path);
 // beside that file; a link that is changed later leads to another one. The file need not exist.
 std::string real_path(const std::string& path);
 
+// Why a file at its real path cannot be a store's, if it has several names (hard links): SQLite has a log and an index for each
+// name.
+std::optional<std::string> problem_of_names(const std::string& path);
+
 class SqliteFile {
  public:
   enum class Absent : std::uint8_t { make, refuse };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codec/jobs_json.hpp"
+#include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
 #include "storage/row_columns.hpp"
@@ -16,7 +17,11 @@
 namespace resonate {
 
 std::unique_ptr<Storage> open_sqlite_storage(const std::string& path, const SqliteOptions& options) {
-  return std::make_unique<SqliteStorage>(path, options);
+  // A store that is open stays so under its name, also if the file gets a second one: that is refused to the next caller.
+  const std::string real = real_path(path);
+  if (const std::optional<std::string> problem = problem_of_names(real))
+    throw Error(ErrorCode::storage, "store " + resonate::quoted(real) + ": cannot open: " + *problem);
+  return std::make_unique<SqliteStorage>(real, options);
 }
 
 SqliteStorage::SqliteStorage(const std::string& path, SqliteOptions options) : Storage(real_path(path)), options_(options) {

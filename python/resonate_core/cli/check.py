@@ -48,8 +48,8 @@ def checked(place: Place, **options: Any) -> Checked:
     name = str(place) if isinstance(place, Path) else ""
     try:
         problems = rc.check_file(place) if isinstance(place, Path) else []
-        # Damaged pages make every further reading a guess, and damaged rows cannot be read.
-        if not any(problem.startswith(("integrity", "rows")) for problem in problems):
+        # Damaged pages make every further reading a guess, damaged rows cannot be read, and no store opens a file of two names.
+        if not any(problem.startswith(("names", "integrity", "rows")) for problem in problems):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", rc.errors.ClockWarning)  # it is one of the problems
                 store = rc.Store(place, read_only=True, **options)
