@@ -11,9 +11,9 @@
 #include "bind.hpp"
 #include "fork_safety.hpp"
 #include "gil.hpp"
+#include "other_addresses.hpp"
 #include "resonate/postgres.hpp"
 #include "resonate/sqlite.hpp"
-#include "store_options.hpp"
 
 namespace resonate::python {
 
@@ -31,11 +31,18 @@ py::typing::Dict<py::str, py::int_> counts() {
 }
 
 std::tuple<std::string, std::optional<std::int64_t>, std::int64_t> versions(const py::str& given) {
-  const std::string place(text(given, "path_or_url"));
-  if (!is_postgres_url(place)) refuse_other_addresses(place, "path_or_url");
+  const std::string place = place_of_store(std::string(text(given, "path_or_url")), "path_or_url", Accepts::stores);
   const OutsidePython outside;
   SchemaVersions versions = is_postgres_url(place) ? postgres_schema_versions(place) : sqlite_schema_versions(place);
   return {std::move(versions.location), versions.found, versions.newest};
+}
+
+std::string place(const py::str& given, const std::string& argument) {
+  return place_of_store(std::string(text(given, "text")), argument.c_str(), Accepts::stores);
+}
+
+std::string path(const py::str& given, const std::string& argument) {
+  return place_of_store(std::string(text(given, "text")), argument.c_str(), Accepts::files);
 }
 
 std::tuple<std::string, int> library() {
@@ -67,6 +74,49 @@ Example:
     >>> source_id, open_files = sqlite_library()
     >>> source_id.startswith("20"), open_files >= 0
     (True, True)
+)doc");
+  module.def("place_of_store", &place, py::arg("text"), py::arg("argument"), R"doc(
+Return the path or the URL of PostgreSQL that a text names, as `Store` reads it.
+
+Args:
+    text: The text.
+    argument: Its name, for the error.
+
+Raises:
+    Invalid: It is the address of something else, or one of ours in another form; the error names the nearest form.
+    Unsupported: The same, for other URLs.
+
+Example:
+    >>> from resonate_core._core import place_of_store
+    >>> place_of_store("sqlite:///app.db", "place")
+    'app.db'
+    >>> place_of_store("host = db dbname = app", "place")
+    Traceback (most recent call last):
+    resonate_core.errors.Invalid: place must be the path of a SQLite file or a URL sqlite:/// or postgresql://, got a connection string: write 'postgresql://db/app', or an absolute path for a file of that name
+)doc");
+  module.def("path_of_file", &path, py::arg("text"), py::arg("argument"), R"doc(
+Return the path of a SQLite file that a text names, as `check_file` reads it.
+
+Args:
+    text: The text.
+    argument: Its name, for the error.
+
+Raises:
+    Invalid: It is the address of a database or of something else.
+    Unsupported: The same, for other URLs.
+
+Example:
+    >>> from resonate_core._core import path_of_file
+    >>> path_of_file("sqlite:///app.db", "FILE")
+    'app.db'
+)doc");
+  module.def("without_secrets", &without_secrets, py::arg("url"), R"doc(
+Return a text that looks like an address without what may be its user and its passwords, for messages.
+
+Example:
+    >>> from resonate_core._core import without_secrets
+    >>> without_secrets("ftp://me:secret@shop.test/x?key=secret")
+    'ftp://...@shop.test/x?...'
 )doc");
   module.def("schema_versions", &versions, py::arg("path_or_url"), R"doc(
 Return the place of a store (of a URL without passwords), the version of its tables (None: there are none), and the version of this

@@ -8,6 +8,7 @@
 #include "bind.hpp"
 #include "fork_safety.hpp"
 #include "gil.hpp"
+#include "other_addresses.hpp"
 #include "resonate/postgres.hpp"
 #include "resonate/sqlite.hpp"
 #include "store_handle.hpp"
@@ -20,9 +21,7 @@ namespace {
 using TargetArgument = Shown<"str | os.PathLike[str]">;
 
 std::string path_of_file(py::handle given) {
-  std::string path(text(call(member_of_module("os", "fsdecode"), given), "path"));
-  refuse_other_addresses(path, "path");
-  return path;
+  return place_of_store(std::string(text(call(member_of_module("os", "fsdecode"), given), "path")), "path", Accepts::files);
 }
 
 // Stores the present instant: one at which nothing else changed may be missing in the file.
@@ -157,7 +156,7 @@ tables, an unknown schema, unreadable rows. `Store.check` checks the invariants 
 check FILE` does both. Damage that makes another valid value is not detected; see the page on storage.
 
 Returns:
-    A line for each problem, beginning with `log`, `integrity`, `schema` or `rows`; empty for a sound file.
+    A line for each problem, beginning with `names`, `log`, `integrity`, `schema` or `rows`; empty for a sound file.
 
 Raises:
     StoreError: The file cannot be opened as a store.

@@ -5,6 +5,7 @@
 #include "arguments.hpp"
 #include "fork_safety.hpp"
 #include "gil.hpp"
+#include "other_addresses.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/postgres.hpp"
 #include "resonate/sqlite.hpp"
@@ -72,20 +73,7 @@ std::string path_of(py::handle path_or_url) {
   const auto os = imported("os");
   if (!PyUnicode_Check(path_or_url.ptr()) && !PyBytes_Check(path_or_url.ptr()) && !py::isinstance(path_or_url, os.attr("PathLike")))
     throw py::type_error(std::string("path_or_url must be str, os.PathLike or None, got ") + Py_TYPE(path_or_url.ptr())->tp_name);
-  std::string path(text(call(os.attr("fsdecode"), path_or_url), "path_or_url"));
-  const auto refuse = [&path](ErrorClass error, const char* why) {
-    raise(error, std::string("path_or_url must ") + why + ", got '" + path + "'");
-  };
-  constexpr std::string_view kSqliteUrl = "sqlite:///";
-  if (path.starts_with(kSqliteUrl)) path.erase(0, kSqliteUrl.size());
-  if (path.empty()) refuse(ErrorClass::invalid, "name a file (Store() without a path is in memory)");
-  if (path == ":memory:" || path.starts_with("file::memory:")) refuse(ErrorClass::invalid, "be left out for a store in memory");
-  if (path.find('\0') != std::string::npos) {
-    path = without_secrets(path);
-    refuse(ErrorClass::invalid, "contain no NUL");
-  }
-  if (!is_postgres_url(path)) refuse_other_addresses(path, "path_or_url");
-  return path;
+  return place_of_store(std::string(text(call(os.attr("fsdecode"), path_or_url), "path_or_url")), "path_or_url", Accepts::stores);
 }
 
 }  // namespace

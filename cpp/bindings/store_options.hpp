@@ -44,11 +44,6 @@ struct OpenedStorage {
   std::shared_ptr<CommitNotices> notices = nullptr;
 };
 
-// A text that looks like an address, without what may be its user and its passwords.
-std::string without_secrets(const std::string& url);
-// Refuses a text that looks like the address of a store or server in another form than ours, and names the nearest form of ours.
-void refuse_other_addresses(const std::string& path, const char* argument);
-
 // Opens storage in memory for None, SQLite for a path, PostgreSQL for its URL. Other URLs are refused (Unsupported). `clock_given`:
 // the store does not take the database's clock.
 OpenedStorage open_storage(py::handle path_or_url, const StorageOptions& given, bool clock_given);

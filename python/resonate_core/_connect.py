@@ -37,7 +37,7 @@ def connect(
         >>> rc.connect("ftp://example.org")
         Traceback (most recent call last):
         ...
-        resonate_core.errors.Invalid: url must be an http:// or https:// address, got 'ftp://example.org'
+        resonate_core.errors.Invalid: url must be an http:// or https:// address, got 'ftp://example.org' (files and databases: rc.Store)
     """
     from .client import Client
 

@@ -64,6 +64,8 @@ __all__: list[str] = [
     "database_counts",
     "job_state_names",
     "job_states_before",
+    "path_of_file",
+    "place_of_store",
     "replay",
     "request_kinds",
     "schema_versions",
@@ -71,6 +73,7 @@ __all__: list[str] = [
     "submission_problem",
     "value_members",
     "wire_fields",
+    "without_secrets",
 ]
 
 class Value:
@@ -4549,7 +4552,7 @@ def check_file(path: str | os.PathLike[str]) -> list[str]:
     check FILE` does both. Damage that makes another valid value is not detected; see the page on storage.
 
     Returns:
-        A line for each problem, beginning with `log`, `integrity`, `schema` or `rows`; empty for a sound file.
+        A line for each problem, beginning with `names`, `log`, `integrity`, `schema` or `rows`; empty for a sound file.
 
     Raises:
         StoreError: The file cannot be opened as a store.
@@ -4625,6 +4628,45 @@ def job_states_before() -> dict[str, tuple[JobState, ...]]:
         >>> from resonate_core._core import job_states_before
         >>> job_states_before()["job.archive"]
         ('scheduled', 'pending', 'retry')
+    """
+
+def path_of_file(text: str, argument: str) -> str:
+    """
+    Return the path of a SQLite file that a text names, as `check_file` reads it.
+
+    Args:
+        text: The text.
+        argument: Its name, for the error.
+
+    Raises:
+        Invalid: It is the address of a database or of something else.
+        Unsupported: The same, for other URLs.
+
+    Example:
+        >>> from resonate_core._core import path_of_file
+        >>> path_of_file("sqlite:///app.db", "FILE")
+        'app.db'
+    """
+
+def place_of_store(text: str, argument: str) -> str:
+    """
+    Return the path or the URL of PostgreSQL that a text names, as `Store` reads it.
+
+    Args:
+        text: The text.
+        argument: Its name, for the error.
+
+    Raises:
+        Invalid: It is the address of something else, or one of ours in another form; the error names the nearest form.
+        Unsupported: The same, for other URLs.
+
+    Example:
+        >>> from resonate_core._core import place_of_store
+        >>> place_of_store("sqlite:///app.db", "place")
+        'app.db'
+        >>> place_of_store("host = db dbname = app", "place")
+        Traceback (most recent call last):
+        resonate_core.errors.Invalid: place must be the path of a SQLite file or a URL sqlite:/// or postgresql://, got a connection string: write 'postgresql://db/app', or an absolute path for a file of that name
     """
 
 def replay(trace: str | os.PathLike[str] | collections.abc.Iterable[str | bytes]) -> Replay:
@@ -4731,6 +4773,16 @@ def wire_fields() -> dict[str, builtins.list[dict[str, typing.Any]]]:
         >>> from resonate_core._core import wire_fields
         >>> [member["name"] for member in wire_fields()["rate"]]
         ['limit', 'per', 'burst']
+    """
+
+def without_secrets(url: str) -> str:
+    """
+    Return a text that looks like an address without what may be its user and its passwords, for messages.
+
+    Example:
+        >>> from resonate_core._core import without_secrets
+        >>> without_secrets("ftp://me:secret@shop.test/x?key=secret")
+        'ftp://...@shop.test/x?...'
     """
 
 JobState: typing.TypeAlias = typing.Literal[

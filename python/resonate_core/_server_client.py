@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._answers import parsed
 from ._calls.call import VERSION
+from ._core import without_secrets
 from ._extras import how_to_install
 from ._foreign_text import excerpt
 from ._http import async_client, client
@@ -102,12 +103,15 @@ class ServerAddress:
             raise Invalid("token must be printable ASCII without spaces (it is not shown here)")
         if isinstance(answer_bytes, bool) or not isinstance(answer_bytes, int) or answer_bytes < 1:
             raise Invalid(f"answer_bytes must be an int of at least 1, got {answer_bytes!r}")
+        if not isinstance(url, str):
+            raise TypeError(f"url must be str, got {type(url).__name__}")
         try:
             self.http_url = httpx.URL(url.rstrip("/") + "/")
         except httpx.InvalidURL as error:
-            raise Invalid(f"url must be a URL, got {url!r}: {error}") from error
+            raise Invalid(f"url must be a URL, got {without_secrets(url)!r}: {error}") from error
         if self.http_url.scheme not in ("http", "https") or not self.http_url.host:
-            raise Invalid(f"url must be an http:// or https:// address, got {url!r}")
+            shown = without_secrets(url)
+            raise Invalid(f"url must be an http:// or https:// address, got {shown!r} (files and databases: rc.Store)")
         self.batch_url = self.http_url.join("batch")
         self.batch: int | None = None
         self._without_batches = False  # a proxy passes on POST / alone, say

@@ -390,7 +390,7 @@ def test_bad_places_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[st
             ([tmp_path / "absent.db"], 3, "there is no file"),
             ([tmp_path / "broken.jsonl"], 6, "trace line 1"),
             (["http://127.0.0.1:1", "--operate"], 2, "are for stores"),
-            (["ftp://host/x"], 2, "must be a store's file or a URL"),
+            (["ftp://host/x"], 2, "FILE|URL must be the path of a SQLite file or a URL"),
             ([tmp_path / "broken.jsonl", "--token", "x"], 2, "--token is for a server"),
             ([tmp_path / "a.db", "--port", port], 3, f"cannot listen on 127.0.0.1:{port}"),
         ):

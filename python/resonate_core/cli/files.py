@@ -13,7 +13,7 @@ from resonate_core.cli.command import CONFIG, DB, JSON, Session, group, on_file,
 from resonate_core.cli.copying import copy
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.migration import migrate
-from resonate_core.cli.places import place_of
+from resonate_core.cli.places import file_of, place_of
 from resonate_core.cli.purging import confirm, delete
 from resonate_core.cli.show import Output, clean, confirmed, length, moment, put
 from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, refusal
@@ -22,7 +22,7 @@ from resonate_core.cli.values import duration, instant, now
 __all__ = ["add_to"]
 
 _PANEL = "A store's file or database"
-_FILE = Annotated[Path, typer.Argument(metavar="FILE", help="a store's file", show_default=False)]
+_FILE = Annotated[str, typer.Argument(metavar="FILE", help="a store's file", show_default=False)]
 
 
 def _subject(message: dict[str, Any]) -> dict[str, Any]:
@@ -102,15 +102,16 @@ def check(
 
 def backup(
     file: _FILE,
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="path of the new file", show_default=False)],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="path of the new file", show_default=False)],
     json: JSON = False,
 ) -> None:
     """Copy a store's file as of one instant, while others use it."""
-    with FileTarget(file, Access.READ) as source:
+    path, new = file_of(file, "FILE"), file_of(target, "TARGET")
+    with FileTarget(path, Access.READ) as source:
         assert isinstance(source, FileTarget)
-        source.store.backup(target)
-    size = target.stat().st_size
-    Output(json).line(f"{target}: {size} bytes", {"file": str(file), "target": str(target), "bytes": size})
+        source.store.backup(new)
+    size = new.stat().st_size
+    Output(json).line(f"{new}: {size} bytes", {"file": str(path), "target": str(new), "bytes": size})
 
 
 def purge(
@@ -174,26 +175,26 @@ def reset(
 
     First it shows what would change, and asks. Back up the file before.
     """
-    out = Output(json)
-    with FileTarget(file, Access.WRITE) as target:
+    out, path = Output(json), file_of(file, "FILE")
+    with FileTarget(path, Access.WRITE) as target:
         assert isinstance(target, FileTarget)
         planned = target.store.reset_clock(dry_run=True)
         ahead = planned["from"] - planned["to"]
         if not ahead:
             out.line(
-                f"{file}: the stored instant is not ahead of the system's clock", {**planned, "file": str(file), "done": False}
+                f"{path}: the stored instant is not ahead of the system's clock", {**planned, "file": str(path), "done": False}
             )
             return
         if not json:
-            put(f"{file}: {length(ahead)} ahead: from {moment(planned['from'])} back to {moment(planned['to'])}")
+            put(f"{path}: {length(ahead)} ahead: from {moment(planned['from'])} back to {moment(planned['to'])}")
             put(*_changes(planned))
         if not yes and (json or not sys.stdin.isatty()):
-            out.line("nothing was changed; --yes does it", {**planned, "file": str(file), "done": False})
+            out.line("nothing was changed; --yes does it", {**planned, "file": str(path), "done": False})
             return
         if not yes and not confirmed("set the clock back?"):
             raise Failure("nothing was changed", Exit.FAILED)
         done = target.store.reset_clock()
-    out.line("the clock was set back", {**done, "file": str(file), "done": True})
+    out.line("the clock was set back", {**done, "file": str(path), "done": True})
 
 
 def add_to(app: typer.Typer) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 import resonate_core as rc
+from resonate_core._core import path_of_file, place_of_store
 from resonate_core.cli.exits import Exit, Failure
 
-__all__ = ["Place", "place_of", "refuse_missing"]
+__all__ = ["Place", "file_of", "place_of", "refuse_missing"]
 
 Place = Path | str
 #: How the URLs of databases begin.
@@ -24,19 +25,49 @@ def place_of(text: str, name: str) -> Place:
         name: The name of the argument, for the error.
 
     Raises:
-        Failure: It is the URL of something else (USAGE).
+        Failure: It is the address of something else, or one of a store in another form, which the error names (USAGE).
 
     Example:
         >>> from resonate_core.cli.places import place_of
         >>> place_of("app.db", "FROM").name, place_of("postgresql://db.internal/app", "TO")
         ('app.db', 'postgresql://db.internal/app')
     """
-    scheme, separator, _ = text.partition("://")
-    if not separator:
-        return Path(text)
-    if not text.startswith(_DATABASES):  # the rest of a URL may contain a password
-        raise Failure(f"{name} must be a store's file or a URL postgresql://, got a URL {scheme}://", Exit.USAGE)
-    return text
+    place = _read(place_of_store, text, name)
+    return place if place.startswith(_DATABASES) else _path(place, name)
+
+
+def file_of(text: str, name: str) -> Path:
+    """Return the file that a text names.
+
+    Args:
+        text: The text that was given.
+        name: The name of the argument, for the error.
+
+    Raises:
+        Failure: It is the address of a database or of something else (USAGE).
+
+    Example:
+        >>> from resonate_core.cli.places import file_of
+        >>> file_of("sqlite:///app.db", "TARGET").name
+        'app.db'
+    """
+    return _path(_read(path_of_file, text, name), name)
+
+
+def _read(reads: Callable[[str, str], str], text: str, name: str) -> str:
+    try:
+        return reads(text, name)
+    except rc.ResonateError as error:
+        raise Failure(str(error), Exit.USAGE) from error
+
+
+def _path(place: str, name: str) -> Path:
+    path = Path(place)
+    try:
+        place_of_store(str(path), name)
+    except rc.ResonateError:  # a Path has no ./, which says that this is one
+        return path.absolute()
+    return path
 
 
 def refuse_missing(place: Path) -> NoReturn:
@@ -46,8 +77,7 @@ def refuse_missing(place: Path) -> NoReturn:
         place: A path at which nothing is.
 
     Raises:
-        Failure: Always. Where the path is rather an address in the form of another program, it names the nearest form of ours (USAGE),
-            since such a text may contain a password; else that the file is missing (UNREACHABLE).
+        Failure: Always (UNREACHABLE).
 
     Example:
         >>> from pathlib import Path
@@ -56,9 +86,4 @@ def refuse_missing(place: Path) -> NoReturn:
         Traceback (most recent call last):
         resonate_core.cli.exits.Failure: there is no file 'absent.db'
     """
-    try:
-        with contextlib.suppress(rc.StoreError):
-            rc.check_file(place)  # looks at the form first
-    except rc.Invalid as error:
-        raise Failure(str(error), Exit.USAGE) from error
     raise Failure(f"there is no file {str(place)!r}", Exit.UNREACHABLE)

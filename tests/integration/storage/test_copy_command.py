@@ -245,7 +245,8 @@ def test_places_that_are_neither_files_nor_databases(run: Run, tmp_path: Path) -
     for name, arguments in (("FROM", ["redis://:s3cret@h/0", "b.db"]), ("TO", ["a.db", "redis://:s3cret@h/0"])):
         ran = run("copy", *arguments)
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err == f"{name} must be a store's file or a URL postgresql://, got a URL redis://\n"
+        rule = "must be the path of a SQLite file or a URL sqlite:/// or postgresql://"
+        assert ran.err == f"{name} {rule}, got 'redis://...@h/0'\n"
 
 
 def test_a_schema_without_tables(run: Run, tmp_path: Path) -> None:

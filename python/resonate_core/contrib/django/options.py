@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from resonate_core import ManualClock, Store
-from resonate_core.errors import Invalid
+from resonate_core._core import place_of_store
+from resonate_core.errors import Invalid, Unsupported
 from resonate_core.submission import DEFAULT_SCHEMA
 from resonate_core.worker import Worker
 
@@ -143,8 +145,13 @@ def _of_parameters(value: Any) -> str | None:
 
 
 def _of_store(value: Any) -> str | None:
-    good = hasattr(value, "__fspath__") or (isinstance(value, str) and value and not re.match(r"https?://", value))
-    return None if good else f"must be the path of a file or a URL of PostgreSQL, got {value!r}"
+    if not isinstance(value, str | os.PathLike):
+        return f"must be the path of a file or a URL of PostgreSQL, got {value!r}"
+    try:
+        place_of_store(os.fsdecode(value), "STORE")
+    except (Invalid, Unsupported) as error:
+        return str(error).removeprefix("STORE ")
+    return None
 
 
 def _of_durability(value: Any) -> str | None:

@@ -28,7 +28,14 @@ BAD = [
     ({"DATABASE": "other"}, "'DATABASE'] must be an alias in DATABASES (default), got 'other'"),
     ({"SCHEMA": "Jobs"}, "'SCHEMA'] must be 1 to 63 of a-z, 0-9 and _, got 'Jobs'"),
     ({"STORE": 7}, "'STORE'] must be the path of a file or a URL of PostgreSQL, got 7"),
-    ({"STORE": "http://localhost:8001"}, "'STORE'] must be the path of a file or a URL of PostgreSQL, got 'http://localhost:8001'"),
+    (
+        {"STORE": "http://localhost:8001"},
+        "'STORE'] must be the path of a SQLite file or a URL sqlite:/// or postgresql://, got 'http://localhost:8001': ",
+    ),
+    (
+        {"STORE": "host=db dbname=app password=s3cret"},
+        "'STORE'] must be the path of a SQLite file or a URL sqlite:/// or postgresql://, got a connection string: write 'postgresql://db/app'",
+    ),
     ({"STORE": "a.db", "SCHEMA": "jobs"}, "'SCHEMA'] must be left out beside STORE"),
     ({"PARAMETERS": {"prepared": False}}, "'PARAMETERS'] must be a dict of str by str"),
     ({"DURABILITY": "none"}, "'DURABILITY'] must be 'full' or 'normal', got 'none'"),
