@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,11 +11,12 @@ from .._payloads import parse_json
 from .access import Refused, StoreAccess
 from .actions import answered, requests_of, results_of
 from .audit import target_of
+from .audit_bounds import cut
 from .parameters import BadParameter
 from .payloads import is_nested_deeper
 from .preview import LONGEST_HORIZON, preview
 from .principal import Principal
-from .redaction import DEEPEST
+from .redaction import DEEPEST, REDACTED, Redaction
 from .site import Site
 
 __all__ = ["do", "need_operator", "parsed"]
@@ -22,8 +24,10 @@ __all__ = ["do", "need_operator", "parsed"]
 _USUAL_HORIZON = 60_000
 #: What the audit line of a refusal says at most.
 _MOST_TEXT = 300
-#: The most characters of it that are searched for redacted values.
-_MOST_SEARCHED = 4096
+#: The most characters of it that are searched for redacted values, and of the data of the refused request that it may quote.
+_MOST_SEARCHED, _MOST_REFUSED = 4096, 131_072
+#: What an error says of a list with too many values; it quotes none of them.
+_COUNT = re.compile(r"\d+ of them")
 
 
 def parsed(body: bytes) -> dict[str, Any]:
@@ -69,12 +73,21 @@ def do(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, An
     horizon = body.get("horizonMs", _USUAL_HORIZON)
     name, about = str(kind)[:100], data if isinstance(data, Mapping) else {}
 
-    def note(status: int, detail: str | None) -> int:
+    def note(status: int, detail: str | None, target: Mapping[str, Any]) -> int:
         redaction = access.redaction
-        redaction.members(about)  # an error may quote the values of the request
         shown = None if detail is None else redaction.document(redaction.text(detail[:_MOST_SEARCHED]))[:_MOST_TEXT]
-        target = redaction.pairs(target_of(about))
         return site.audit.add(access.store.now, access.principal, name, target, status, tried is True, shown)
+
+    def done(status: int, detail: str | None = None) -> int:
+        access.redaction.members(about)  # the answer may quote the values of the request
+        return note(status, detail, access.redaction.pairs(target_of(about)))
+
+    def refuse(status: int, detail: str) -> tuple[str, int]:
+        """Write the line of a refusal, after little work whatever the size of the body; return the text and the number of the line."""
+        with access.redaction.within(_MOST_REFUSED):
+            target = access.redaction.pairs(target_of(about))
+            why = _quoting(access.redaction, about, detail)
+        return why, note(status, why, target)
 
     try:
         if not isinstance(kind, str) or not isinstance(data, Mapping) or not isinstance(tried, bool):
@@ -84,19 +97,30 @@ def do(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, An
         requests = requests_of(access, kind, data)
         if tried:
             made = preview(access, requests, horizon, bulk=kind == "bulk")
-            return {**made, "audit": note(made["status"], made["error"])}
+            if made["error"] is None:
+                return {**made, "audit": done(made["status"])}
+            why, number = refuse(made["status"], made["error"])
+            return {**made, "error": why, "audit": number}
         answers = access.ask_all(requests)
     except (Refused, BadParameter) as error:
-        note(error.status if isinstance(error, Refused) else 400, str(error))
-        raise
+        status = error.status if isinstance(error, Refused) else 400
+        raise Refused(status, refuse(status, str(error))[0]) from error
     if kind == "bulk":
         results = results_of(requests, answers)
-        done = sum(200 <= status <= 300 for status, _ in answers)
-        number = note(200, f"{done} of {len(answers)} done")
-        return {"status": 200, "data": {"done": done, "refused": len(answers) - done}, "results": results, "audit": number}
+        good = sum(200 <= status <= 300 for status, _ in answers)
+        number = done(200, f"{good} of {len(answers)} done")
+        return {"status": 200, "data": {"done": good, "refused": len(answers) - good}, "results": results, "audit": number}
     ((status, answer),) = answers
     if not 200 <= status <= 300:
-        why = answer if isinstance(answer, str) else json.dumps(answer)
-        note(status, why)
-        raise Refused(status, why)
-    return {"status": status, "data": answered(access, answer), "results": None, "audit": note(status, None)}
+        raise Refused(status, refuse(status, answer if isinstance(answer, str) else json.dumps(answer))[0])
+    return {"status": status, "data": answered(access, answer), "results": None, "audit": done(status)}
+
+
+def _quoting(redaction: Redaction, about: Mapping[str, Any], detail: str) -> str:
+    """Note the values of a refused request that its error may quote. If there are too many to be searched, the error quotes nothing."""
+    redaction.members(about)
+    detail = cut(detail, _MOST_SEARCHED - 1) or ""
+    rule, got, value = detail.partition(", got ")
+    if redaction.left >= 0 or _COUNT.fullmatch(value):
+        return detail
+    return rule + got + REDACTED if got else "the request is refused, and is too long for the reason to be shown"

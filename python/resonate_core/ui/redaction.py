@@ -11,7 +11,8 @@ import binascii
 import html
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -241,6 +242,16 @@ class Redaction:
     def _replaced(self) -> str:
         self.count += 1
         return REDACTED
+
+    @contextmanager
+    def within(self, budget: int) -> Iterator[None]:
+        """Search at most so many characters in a `with` block; `left` is negative there once these are used up."""
+        kept = max(self.left - budget, 0)
+        self.left -= kept
+        try:
+            yield
+        finally:
+            self.left = kept + max(self.left, 0) if kept else self.left
 
     def _spend(self, characters: int) -> bool:
         self.left -= characters
