@@ -164,6 +164,8 @@ class _Side:
                 self._running[room] -= 1
                 if not self._running[room]:
                     del self._running[room]
+                if room in self._waiting:  # those that came in the meantime are before it
+                    self._waiting.move_to_end(room)
                 self._start()
                 self._idle.notify_all()
 
