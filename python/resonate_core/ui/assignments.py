@@ -23,6 +23,7 @@ _PLACE = re.compile(
     r"""|(?<![\w-])--?(?P<flag>[\w-]+)[ \t]+"""
 )
 _WORD = re.compile(r"[\w-]+")
+_ELEMENT = re.compile(r"[\w.:-]+")
 _TOKEN = re.compile(r"(?<!\S)[\w.~+/=-]{8,}(?!\S)")
 #: The most characters of the rest of a line in which such words are found.
 _MOST_OF_LINE = 1000
@@ -110,8 +111,9 @@ class Assignments:
         """Return the place of the content of an element of XML."""
         window = text[max(least, end - _LONGEST) : end]
         opened = window.rfind("<")
-        name = _WORD.match(window, opened + 1) if opened >= 0 else None
-        if name is None or not self._hides(name[0]):
+        name = _ELEMENT.match(window, opened + 1) if opened >= 0 else None
+        # Its whole name, that without the prefix of a namespace, and each word of it: `<x:user.password>`.
+        if name is None or not any(map(self._hides, (name[0], name[0].rpartition(":")[2], *_WORD.findall(name[0])))):
             return 0, 0
         closed = text.find(f"</{name[0]}", end)
         return end + 1, len(text) if closed < 0 else closed

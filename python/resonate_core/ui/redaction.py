@@ -54,7 +54,11 @@ _OF_USERS = frozenset(("json", "tags", "headers", "promiseTags"))
 #: How many times a quoted value may be escaped as JSON, and the characters that any escaping changes.
 _ESCAPED, _ESCAPABLE = 4, re.compile(r"""["'\\&<>/\x00-\x1f\x7f-\U0010ffff]+""")
 #: What begins as the base64 of JSON does.
-_BASE64 = re.compile(r"(?<![\w+/-])(?:e[wy]|[WI])[\w+/-]{8,}={0,2}", re.ASCII)
+_BASE64 = re.compile(r"(?<![\w+/-])(?:e[wy]|[WI]|77u[/_])[\w+/-]{8,}={0,2}", re.ASCII)
+#: What may stand around JSON: white space and byte order marks.
+_AROUND = " \t\r\n\f\v\ufeff\ufffe\u200b\u00a0"
+#: Integers of so many digits, which Python may refuse to read (at least 640 digits are read).
+_LONGEST_NUMBER, _LONG_NUMBER = 640, re.compile(r"(?<!\d)\d{640}", re.ASCII)
 
 
 class Rules:
@@ -156,7 +160,7 @@ class Redaction:
                 waiting.extend(one)
             elif isinstance(one, str):
                 self._note(one, shortest)
-                if one[:1] in ("{", "[") and self._spend(len(one)):
+                if one.lstrip(_AROUND)[:1] in ("{", "[") and self._spend(len(one)):
                     waiting.append(_json_in(one))
             elif isinstance(one, (int, float)) and not isinstance(one, bool):
                 self._note(json.dumps(one), shortest)
@@ -277,7 +281,7 @@ class Redaction:
     def _searched(self, text: str, levels: int) -> str:
         if not self._spend(len(text)):
             return self._replaced()
-        if text.lstrip()[:1] in ("{", "[", '"'):
+        if _may_be_json(text):
             content = _json_in(text)
             if isinstance(content, (dict, list, str)):
                 if levels == 0:
@@ -294,8 +298,9 @@ class Redaction:
         """Return the base64 of JSON, as the product encodes payloads, without the values of redacted keys."""
         padded = text.rstrip("=").replace("-", "+").replace("_", "/")
         try:
-            content = json.loads(base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True))
-        except (binascii.Error, ValueError, RecursionError):
+            raw = base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True)
+            content = _json_in(raw.decode(json.detect_encoding(raw), "surrogatepass"))
+        except (binascii.Error, ValueError):
             return text
         if not isinstance(content, (dict, list, str)):
             return text
@@ -381,8 +386,19 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def _may_be_json(text: str) -> bool:
+    return text.lstrip(_AROUND)[:1] in ("{", "[", '"')
+
+
 def _json_in(text: str) -> Any:
+    """Return the JSON that a text is, also with what other readers than Python's take; None if it is none."""
+    text = text.strip(_AROUND)
     try:
-        return json.loads(text)
+        # Python refuses to read a long integer: it becomes the text of its digits.
+        return json.loads(text, strict=False, parse_int=_digits if _LONG_NUMBER.search(text) else None)
     except (ValueError, RecursionError):
         return None
+
+
+def _digits(text: str) -> int | str:
+    return int(text) if len(text) < _LONGEST_NUMBER else text
