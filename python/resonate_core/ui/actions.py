@@ -116,6 +116,7 @@ def _rerun(access: StoreAccess, data: Mapping[str, Any]) -> dict[str, Any]:
     job = access.find("job", id)
     if job is None:
         raise Refused(404, f"job {id!r} does not exist")
+    records.job(access, job)  # notes what its page hides: the answer may quote that, whatever the new payload is
     made = {name: job[name] for name in _COPIED if name in job}
     made["tags"] = job.get("tags", {})
     made["retention"] = job.get("retention")
