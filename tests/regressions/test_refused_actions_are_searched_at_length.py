@@ -69,6 +69,14 @@ def test_the_count_of_ids_is_given() -> None:
     assert line["detail"] == error and line["target"]["ids"][-1] == "and 59980 more" and line["target"]["ids"][0] == "b.0"
 
 
+def test_a_reason_that_quotes_nothing_stays() -> None:
+    ui = client_of(rc.Store(clock=rc.ManualClock()), prefix="b.", redact_keys=["password"])
+    more = {"x": ["a"] * 50_000}
+    assert ui.do("job.cancel", {**more, "id": "a.1"}).json() == {"error": "Forbidden", "status": 403}
+    assert ui.do("job.cancel", {**more, "id": "b.1"}).json() == {"error": "job [redacted]", "status": 404}
+    assert ui.do("job.cancel", {"id": "b.1"}).json() == {"error": 'job "b.1" does not exist', "status": 404}
+
+
 @pytest.mark.parametrize("tried", [False, True], ids=["done", "preview"])
 @pytest.mark.parametrize("before", [0, 50_000])
 def test_a_refusal_quotes_no_value_that_was_not_searched(before: int, tried: bool) -> None:

@@ -26,8 +26,8 @@ _USUAL_HORIZON = 60_000
 _MOST_TEXT = 300
 #: The most characters of it that are searched for redacted values, and of the data of the refused request that it may quote.
 _MOST_SEARCHED, _MOST_REFUSED = 4096, 131_072
-#: What an error says of a list with too many values; it quotes none of them.
-_COUNT = re.compile(r"\d+ of them")
+#: The text before a value in an error, and the one for a list with too many values, which quotes none of them.
+_QUOTE, _COUNT = re.compile(r""", got |["'`]"""), re.compile(r"\d+ of them")
 
 
 def parsed(body: bytes) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _quoting(redaction: Redaction, about: Mapping[str, Any], detail: str) -> str
     """Note the values of a refused request that its error may quote. If there are too many to be searched, the error quotes nothing."""
     redaction.members(about)
     detail = cut(detail, _MOST_SEARCHED - 1) or ""
-    rule, got, value = detail.partition(", got ")
-    if redaction.left >= 0 or _COUNT.fullmatch(value):
+    quote = _QUOTE.search(detail)
+    if redaction.left >= 0 or quote is None or _COUNT.fullmatch(detail, quote.end()):
         return detail
-    return rule + got + REDACTED if got else "the request is refused, and is too long for the reason to be shown"
+    return detail[: quote.end()].rstrip("\"'`") + REDACTED
