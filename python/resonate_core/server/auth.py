@@ -69,7 +69,8 @@ class Identity:
         admin: The claim ``role`` is "admin": every request is permitted, debug operations too.
         prefix: The claim ``prefix``: ids and queues that start with it; "" for all, None (no such claim) for none.
         queues: The claim ``queues``: further queues that may be used, by name or by a pattern with ``*``.
-        dashboard: The claim ``role`` if it is one of the dashboard: "none", "read" or "operate".
+        dashboard: The role in the dashboard: "read" or "operate" if the claim ``role`` is that, "none" if it is another word; None without
+            the claim, and for "admin".
         name: The claim ``sub``.
         issuer: The claim ``iss``.
         broken: A claim that breaks its rule, such as a ``prefix`` that is no text: the token permits nothing.
@@ -285,10 +286,17 @@ def _identity(claims: Mapping[str, Any]) -> Identity:
         admin=role == "admin",
         prefix=None if prefix is None else _text(prefix, "prefix"),
         queues=tuple(_text(queue, "queues") for queue in ([queues] if isinstance(queues, str) else queues)),
-        dashboard=role if role in ("none", "read", "operate") else None,
+        dashboard=_dashboard_role(role) if "role" in claims else None,
         name=claims.get("sub"),
         issuer=claims.get("iss"),
     )
+
+
+def _dashboard_role(role: str) -> str | None:
+    """Return the role in the dashboard that the claim names; a role of another kind, such as a misspelt `read`, permits nothing there."""
+    if role == "admin":
+        return None
+    return role if role in ("read", "operate") else "none"
 
 
 def _is_text(claim: Any) -> bool:
