@@ -5,6 +5,7 @@
 
 #include "engine_transaction.hpp"
 #include "machine/invariants.hpp"
+#include "machine/key_lengths.hpp"
 #include "machine/machine.hpp"
 #include "machine/validate.hpp"
 #include "resonate/interruption.hpp"
@@ -140,6 +141,13 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   return reply;
 }
 
+std::optional<std::string> Engine::refuse_request(const Request& request) const {
+  std::optional<std::string> problem = refuse(request, options_.rules);
+  const std::size_t most = storage_->key_bytes();
+  if (!problem && most != SIZE_MAX) problem = exceeded_key(request.operation, most);
+  return problem;
+}
+
 std::optional<std::string> Engine::refuse_instant(std::optional<Instant> given, Instant earliest) const {
   if (!given) return std::nullopt;
   if (!clock_->manual()) return "now must be absent unless the store has a manual clock, got " + std::to_string(*given);
@@ -173,7 +181,7 @@ Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, 
   caller.replies.reserve(caller.requests.size());
   for (std::size_t i = 0; i < caller.requests.size(); ++i) {
     const std::optional<Instant> now = i < caller.nows.size() ? caller.nows[i] : std::nullopt;
-    std::optional<std::string> problem = refuse(caller.requests[i], options_.rules);
+    std::optional<std::string> problem = refuse_request(caller.requests[i]);
     if (!problem) problem = refuse_instant(now, at);
     if (problem) {
       caller.replies.push_back(refused(status::kInvalid, *std::move(problem), at));
@@ -209,7 +217,7 @@ Reply Engine::apply(Request request, std::optional<Instant> now) {
   std::lock_guard lock(mutex_);
   Scope transaction(*this, access);
   const Instant earliest = present();
-  if (auto problem = refuse(request, options_.rules)) return refused(status::kInvalid, *std::move(problem), earliest);
+  if (auto problem = refuse_request(request)) return refused(status::kInvalid, *std::move(problem), earliest);
   if (auto problem = refuse_instant(now, earliest)) return refused(status::kInvalid, *std::move(problem), earliest);
   const Instant at = now.value_or(earliest);
   if (durable_ && access == Access::write) run_submissions(*transaction, earliest);
@@ -299,7 +307,7 @@ void Engine::run_submission(Transaction& transaction, const Submission& submissi
   std::optional<Reply> reply;
   if (!request) {
     reply = std::get<Reply>(std::move(decoded));
-  } else if (std::optional<std::string> problem = refuse(*request, options_.rules)) {
+  } else if (std::optional<std::string> problem = refuse_request(*request)) {
     reply = refused(status::kInvalid, *std::move(problem), now);
   } else {
     reply = run(transaction, *request, now);

@@ -235,6 +235,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::unique_ptr<Storage> set_back(Storage& storage, ClockReset& done) const;
   Instant present();  // the clock's instant, at least the last instant that the store has seen
   void move_clock(Instant to);
+  // Returns why a request cannot run in any state of this store; nothing if it may run.
+  std::optional<std::string> refuse_request(const Request& request) const;
   std::optional<std::string> refuse_instant(std::optional<Instant> given, Instant earliest) const;
   std::vector<std::pair<MessageRef, RowRef>> select_messages(const std::function<bool(const OutboxMessage&)>& wanted,
                                                              std::int64_t after, std::size_t limit, bool every_row);

@@ -219,6 +219,9 @@ class Storage {
   // Returns whether it is a server that several machines use. Then every read costs a round trip, and the machines' manual clocks
   // are one: each move is stored, and read by the others.
   virtual bool remote() const noexcept { return false; }
+  // Returns how many bytes of texts a key of its indexes takes. Requests that need more are refused one by one before they run:
+  // they would fail the commit of all that share it.
+  virtual std::size_t key_bytes() const noexcept { return SIZE_MAX; }
   // Returns whether commits survive the process. Such commits are expensive, so callers share them.
   bool durable() const noexcept { return !location_.empty(); }
   // Returns the number of records, for reports.
