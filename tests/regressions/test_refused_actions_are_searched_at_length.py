@@ -12,7 +12,7 @@ import pytest
 
 import resonate_core as rc
 from resonate_core.ui.assignments import Assignments
-from resonate_core.ui.redaction import Redaction
+from resonate_core.ui.redaction import Redaction, Rules
 from ui.ui_client import client_of
 
 SECRET = "hunter2-of-ada-77"
@@ -58,6 +58,15 @@ def test_little_of_a_refused_action_is_searched(name: str, tried: bool, monkeypa
     assert (made["status"] in (400, 403)) and made["error"] and len(answer.text) < 100_000
     (line,) = ui.see("audit")["items"]
     assert line["status"] == made["status"] and line["preview"] is tried
+
+
+def test_names_in_a_list_are_looked_for_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    ui = client_of(rc.Store(clock=rc.ManualClock()), prefix="b.", redact_keys=["password"])
+    asked: list[str] = []
+    is_key = Rules.is_key
+    monkeypatch.setattr(Rules, "is_key", lambda self, text: asked.append(text) or is_key(self, text))
+    assert ui.do(*BODIES["ids"]).status_code == 400
+    assert len(asked) < 20_000
 
 
 def test_the_count_of_ids_is_given() -> None:

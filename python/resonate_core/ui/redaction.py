@@ -201,7 +201,7 @@ class Redaction:
         for member in value:
             made.append(self._hidden(member) if named else self.members(member, levels - 1))
             # A list of names and values, such as that of arguments or of headers.
-            named = not named and self._is_key(member)
+            named = not named and self.left >= 0 and self._is_key(member)  # beyond the budget, every member is replaced
         return made
 
     def payload(self, data: str, content: Any) -> Any:
