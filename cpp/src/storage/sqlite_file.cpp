@@ -149,6 +149,10 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
   if (!fs::is_directory(folder, problem)) refuse(path, "the folder " + resonate::quoted(folder) + " does not exist");
   if (fs::is_directory(path, problem)) refuse(path, "it is a folder, not a file");
   if (!make && !fs::exists(path, problem)) refuse(path, "the file does not exist");
+  // Opening a pipe for reading would wait for a writer, and that for ever.
+  for (const char* beside : {"", "-wal", "-shm", "-journal"})
+    if (const std::string name = path + beside; fs::exists(name, problem) && !fs::is_regular_file(name, problem))
+      refuse(path, (*beside ? resonate::quoted(name) : std::string("it")) + " is not a regular file");
   // SQLite would retry without creating the file and then report that the file does not exist.
   if (make && !fs::exists(path, problem) && ::access(folder.c_str(), W_OK | X_OK) != 0)
     refuse(path, "cannot create a file in its folder: " + std::string(std::strerror(errno)));

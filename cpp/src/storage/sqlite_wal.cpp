@@ -4,8 +4,10 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <span>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -69,6 +71,8 @@ bool is_page_size(std::uint32_t size) { return size >= 512 && size <= 65536 && (
 
 Reading read_log(const std::string& path) {
   Reading found;
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(path, problem)) return found;  // opening a pipe would wait for ever
   std::ifstream log(path, std::ios::binary);
   const auto next = [&log](std::span<unsigned char> into) {
     log.read(reinterpret_cast<char*>(into.data()), static_cast<std::streamsize>(into.size()));
