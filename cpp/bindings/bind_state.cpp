@@ -80,8 +80,7 @@ Example:
           [](const StoreHandle& self) {
             constexpr std::size_t kMost = 1000;
             return open(self).without_gil([](Engine& engine) {
-              return engine.with_storage(
-                  [](Storage& storage) { return storage.submissions({.limit = kMost}).size(); });
+              return engine.with_storage([](Storage& storage) { return storage.submissions({.limit = kMost}).size(); });
             });
           },
           "The number of requests that programs wrote with `submit` and that have not run yet, at most 1000.")

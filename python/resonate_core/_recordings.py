@@ -266,8 +266,8 @@ def _check_request(kind: str, req: Mapping[str, Any], res: Mapping[str, Any]) ->
         _need(res, "data", "a text or an object", _is_answer, "res.")
 
 
-def _walk(value: dict[str, Any] | list[Any], path: str, rules: Mapping[str, _Rule], depth: int = 2, opaque: bool = False) -> None:
-    """Check each member below a value by its name, and every text and number."""
+def _walk(value: Any, path: str, rules: Mapping[str, _Rule], depth: int = 2, opaque: bool = False) -> None:
+    """Check each member below an object or an array by its name, and every text and number."""
     if depth > DEEPEST:
         raise _Broken(f"{path[:_QUOTED]} must be nested at most {DEEPEST} deep")
     if value.__class__ is list:

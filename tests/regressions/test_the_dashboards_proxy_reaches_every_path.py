@@ -152,7 +152,7 @@ def test_methods_and_headers_by_list(store: rc.Store) -> None:
     "query", ["id=a b", "id=a#b", "id=%0d%0aX:1", "id=a&id=%26x%3D1", "id=http://127.0.0.1/", "id=\u00e9", "id=%zz", "?a=1?b"]
 )
 def test_a_query_stays_a_query(store: rc.Store, query: str) -> None:
-    """A view with the query of this text, whatever it is, is all that the server is asked for."""
+    """The server is asked for a view with the query of this text and for nothing else."""
     upstream = Upstream(store, Settings(server=ServerSettings(ui=True), ui=UiSettings(role="read")))
     app = ServerUi("http://server", transport=httpx.ASGITransport(upstream))
     answer = Client(app).app

@@ -1,4 +1,4 @@
-"""`Store.views` and restricted searches with a prefix: what they find, count and answer depends on the rows of the prefix alone."""
+"""`Store.views` and restricted searches with a prefix: their rows, counts and answers depend on the rows of the prefix alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import resonate_core as rc
 
 MakeStore = Callable[..., rc.Store]
-#: Ids around the rows of the prefix `b.`, which are nobody's business.
+#: Ids around those of the prefix `b.`, which belong to others.
 OTHERS = ["a", "a.1", "b", "b-", "b-\uffff", "b/", "b/1", "ba", "c.1"]
 #: Ids of the prefix, the prefix itself among them.
 OWN = ["b.", "b.0", "b.1", "b.1.2", "b.\u00e9", "b.~", "b.\U0001f600"]

@@ -20,9 +20,9 @@ class References {
   std::unordered_set<std::string> ids_;
 };
 
-// Deletes the row, given as replies show it, if it was settled before that instant and nothing needs it, and returns whether it did. Needed rows: those with a
-// reference to them, with callbacks or listeners, of a workflow whose root is pending (its next run reads them), and jobs whose
-// result an unfinished task can still read.
+// Deletes the row, given as replies show it, if it was settled before that instant and nothing needs it, and returns whether it
+// did. Needed rows: those with a reference to them, with callbacks or listeners, of a workflow whose root is pending (its next run
+// reads them), and jobs whose result an unfinished task can still read.
 bool purge_row(WorkingSet& set, const Row& row, const References& references, Instant settled_before, Instant now);
 
 }  // namespace resonate

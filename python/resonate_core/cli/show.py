@@ -163,7 +163,7 @@ class Output:
         return self._console
 
     def draw(self, *drawn: Any, **options: Any) -> None:
-        """Print what rich draws. What is not printable in its texts becomes an escape.
+        """Print something that rich draws. Characters of its texts that are not printable become escapes.
 
         Args:
             drawn: Tables, trees and texts.
