@@ -1,5 +1,5 @@
-"""A store that was a pipe (FIFO) was opened for reading before anybody looked what it is, and that waits until somebody writes into the
-pipe: `resonate-core check`, `promises get` and the others did not end. What is no regular file is refused before it is opened."""
+"""A store that was a pipe (FIFO) was opened for reading, and that waits until another program writes into the pipe: `resonate-core check`,
+`promises get` and the others did not end. A path that is no regular file is refused before it is opened."""
 
 from __future__ import annotations
 
