@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ._foreign_text import clean, clean_lines
 
 if TYPE_CHECKING:
     from resonate_core._core import Job, Promise, Violation
@@ -331,6 +330,8 @@ class Rejected(ResonateError):
 
     def __init__(self, promise: Promise) -> None:
         self.promise = promise
+        from ._foreign_text import clean  # not above: it imports json and re, which a program without an error does not need
+
         super().__init__(f'promise "{clean(promise.id)}" is {promise.state}{_reason(promise)}')
 
     def __reduce__(self) -> tuple[type[Rejected], tuple[object, ...]]:
@@ -339,6 +340,8 @@ class Rejected(ResonateError):
 
 def _reason(promise: Promise) -> str:
     """The error of a rejected promise in words, if its value has one."""
+    from ._foreign_text import clean_lines
+
     try:
         error: Any = promise.value.json()
     except (Invalid, RecursionError):

@@ -264,7 +264,7 @@ def test_the_bodies_of_gets_are_dropped() -> None:
 
     async def upstream(scope: Any, receive: Any, send: Any) -> None:
         seen.append((await receive()).get("body", b""))
-        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
         await send({"type": "http.response.body", "body": b"{}"})
 
     app = ServerUi("http://server.example", transport=httpx.ASGITransport(upstream))

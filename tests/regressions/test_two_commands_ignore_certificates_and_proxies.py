@@ -21,7 +21,10 @@ from server.live_server import serving
 from server.test_tls import certificate  # noqa: F401  (a fixture)
 
 FAR = 4_000_000_000_000
-PAGE = b'{"sentence": "p waits.", "chain": [], "next": null, "advice": [], "kind": "promise", "now": 0}'
+PAGE = (
+    b'{"id": "p", "kind": "promise", "state": "pending", "sentence": "p waits.", '
+    b'"chain": [], "next": null, "stuck": false, "advice": [], "now": 0}'
+)
 
 
 @pytest.fixture(autouse=True)
