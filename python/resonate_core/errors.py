@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-
 if TYPE_CHECKING:
     from resonate_core._core import Job, Promise, Violation
 
