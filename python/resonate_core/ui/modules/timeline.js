@@ -1,5 +1,4 @@
 // The timeline of promises, tasks, jobs and workers: `render(element, data, options)`. Plain SVG, no dependency.
-// It writes no style attribute that a strict Content-Security-Policy would refuse: colours stand in timeline.css.
 
 import { html } from "./dom.js";
 import { colourOf, formatDuration, formatInstant, ticks } from "./timeline_time.js";
@@ -372,7 +371,6 @@ class Timeline {
     this.labels.style.setProperty("height", `${this.height}px`);
   }
 
-  // The legend names what is there, so that colours and shapes are never the only carriers.
   drawLegend() {
     const states = new Set();
     const lines = new Set();
@@ -499,7 +497,6 @@ class Timeline {
     this.move([this.range[0] + by, this.range[1] + by]);
   }
 
-  // A drag on the axis moves the cursor, one in the rows pans; a click chooses a row and its instant.
   press(event, isAxis) {
     if (event.button !== 0) return;
     const [begun, range] = [event.clientX, this.range];

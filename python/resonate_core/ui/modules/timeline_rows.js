@@ -38,7 +38,6 @@ export function changesOf(data) {
   return [...found].filter((at) => at >= data.start && at <= data.end).sort((a, b) => a - b);
 }
 
-// Whether a text stands in an id, a type, a queue, a schedule or the name of a worker.
 export function matches(row, text) {
   if (!text) return true;
   const wanted = text.toLowerCase();
@@ -131,7 +130,6 @@ function compareNames(a, b) {
   return byNumbers.compare(a, b);
 }
 
-// The stripes of each worker: 0, or 1, 2, … if others of the picture have the same colour.
 export function stripesOf(data) {
   const names = new Set();
   for (const row of data.rows) for (const span of row.spans) if (span.worker) names.add(span.worker);

@@ -151,7 +151,6 @@ export class Painter {
     for (const span of row.spans) if (span.outcome && span.end !== null && span.end !== undefined) put(span.end, span.outcome, "");
   }
 
-  // The number of members over time: an area of those that run, a line of those that wait, bars of failures below.
   fold(group, fold) {
     const base = FOLD - 10;
     const most = Math.max(1, ...fold.running, ...fold.waiting);
