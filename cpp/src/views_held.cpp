@@ -72,7 +72,8 @@ Leases leases_of(Storage& storage, std::size_t limit) {
 
 Leases leases_of(Storage& storage, std::size_t limit, const std::string& prefix) {
   OfPrefix<RowRef> all = rows_of_prefix(storage, {}, prefix, kMostOfPrefix);
-  Leases found{.complete = all.complete};
+  Leases found;
+  found.complete = all.complete;
   for (RowRef& row : all.found)
     if (row->pid && (!row->job || is_held(row->job->state))) found.rows.push_back(std::move(row));
   sort_and_cut(found, limit);
