@@ -94,7 +94,7 @@ def test_the_limits_of_the_server_hold_for_actions(store: Any) -> None:
         ({"prefix": "flow"}, "operate", 200),
         ({}, "none", 403),
         ({"role": "reader"}, "none", 403),
-        ({"role": "reads", "prefix": "flow"}, "none", 200),
+        ({"role": "viewer", "prefix": "flow"}, "none", 200),
         ({"role": "", "prefix": "flow"}, "none", 200),
     ],
 )
