@@ -201,7 +201,7 @@ def lines(name: str, parts: Iterable[bytes], most: int) -> Iterator[str]:
 
     Example:
         >>> from resonate_core._http_answers import lines
-        >>> list(lines("a server", [b"data: 1", b"\\r\\ndata: 2\\n"], 100))
+        >>> list(lines("a server", [b"data: 1", b"\r\ndata: 2\n"], 100))
         ['', 'data: 1', 'data: 2']
     """
     found = _Lines(name, most)
