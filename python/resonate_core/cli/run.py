@@ -25,9 +25,8 @@ def _fail(message: str, status: int | None, code: int, as_json: bool) -> int:
     if as_json:
         put_json({"error": message, "status": status, "exit": int(code)}, to=sys.stderr)
     else:
-        say(
-            message.replace("\n", "\n  ")
-        )  # a message may quote others: what follows the first line is indented, and no line of its own
+        # A message may quote others: the lines after the first one are indented, so that none looks like a message of its own.
+        say(message.replace("\n", "\n  "))
     return int(code)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Collection
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -119,9 +118,8 @@ class ServerUi:
     def _connect(self) -> httpx.AsyncClient:
         import httpx
 
-        # A session that the server begins with one client would be every client's.
-        cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-        return async_client(timeout=httpx.Timeout(30, read=300), transport=self._transport, cookies=cookies)
+        # It keeps no cookies: a session that the server begins with one client would be every client's.
+        return async_client(timeout=httpx.Timeout(30, read=300), transport=self._transport)
 
     def _is_own(self, scope: Scope) -> bool:
         """Whether the name of a request on a loopback address is one that no foreign web page has."""
