@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 from ._calls.call import Refused
 from ._core import Job, Message, Promise, Schedule, Task
 from ._foreign_text import clean, excerpt
-from ._states import JOB_STATES
+from ._states import JOB_STATES, ONE_OR_MANY
 from .errors import NoEnvelope, ResonateError
 
 __all__ = ["bounded", "checked", "counted", "integer", "parsed", "result_of", "statuses_of", "text", "used"]
@@ -227,8 +227,6 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("queue.set", "queue.get", "queue.pause", "queue.resume"), ("queue",)),
     **dict.fromkeys(("queue.list", "job.stats"), ("queues",)),
 }
-#: Requests on one job by its id, or on all that match, which answer with a count.
-_ONE_OR_MANY = ("job.cancel", "job.run", "job.archive", "job.delete")
 #: Requests that answer each item of a list on its own.
 _ITEMS = ("job.enqueue_many", "job.start_many", "job.complete_many")
 #: The nouns of requests whose reply is the record that they name.
@@ -258,7 +256,7 @@ def checked(request: Mapping[str, Any], data: Any) -> dict[str, Any]:
     _object("data", data)
     bounded(data)
     members = _MEMBERS.get(kind, ())
-    if kind in _ONE_OR_MANY:
+    if kind in ONE_OR_MANY:
         members = ("job",) if "id" in asked and kind != "job.delete" else ()
         if "id" not in asked:
             counted(data)
@@ -337,7 +335,7 @@ def result_of(request: Mapping[str, Any], read: Callable[[Any], T], data: Any) -
     kind = request["kind"]
     if kind in _ITEMS:
         statuses_of(data, len(request["data"]["jobs"]))
-    elif kind.startswith("queue.") or kind == "job.stats" or (kind in _ONE_OR_MANY and "id" not in request["data"]):
+    elif kind.startswith("queue.") or kind == "job.stats" or (kind in ONE_OR_MANY and "id" not in request["data"]):
         checked(request, data)
     else:
         _named(request, _object("data", data))

@@ -12,6 +12,7 @@ __all__ = [
     "ENDED_AT",
     "JOB_ENDS",
     "JOB_STATES",
+    "ONE_OR_MANY",
     "PROMISE_STATES",
     "STATES_BEFORE",
     "TASK_STATES",
@@ -29,6 +30,8 @@ JOB_STATES: tuple[JobState, ...] = get_args(JobState)
 JOB_ENDS = {"resolved": "completed", "rejected": "failed", "rejected_timedout": "failed", "rejected_canceled": "cancelled"}
 #: The states in which `job.run`, `job.cancel`, `job.archive` and `job.delete` apply, and those in which a job can `expire`.
 STATES_BEFORE = job_states_before()
+#: The requests on one job by its id, or on all jobs that match.
+ONE_OR_MANY = frozenset(kind for kind in STATES_BEFORE if kind.startswith("job."))
 #: The states of a job that has not ended.
 UNFINISHED = STATES_BEFORE["job.cancel"]
 #: The member of a record with the instant at which a job ended, by its final state.

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._instants import NEVER
 from .._payloads import decoded
+from .._states import ONE_OR_MANY
 from . import records
 from .access import Refused, StoreAccess
 from .lineage import RERUN_OF, RERUN_TYPES
@@ -30,9 +31,6 @@ _PROTOCOL = frozenset(
     }.items()
     for verb in verbs
 )
-#: Actions that may name their jobs by a filter.
-_FILTERED = frozenset(("job.run", "job.cancel", "job.archive", "job.delete"))
-_BULK = frozenset(("job.run", "job.cancel", "job.archive", "job.delete"))
 #: Every action: requests of the protocol, and those that are made of such requests.
 KINDS = _PROTOCOL | {"job.rerun", "schedule.run", "bulk"}
 #: The most ids of one bulk action: it is one transaction for each, and others wait for none of them.
@@ -53,7 +51,7 @@ def requests_of(access: StoreAccess, kind: str, data: Mapping[str, Any]) -> list
         raise Refused(400, f"kind must be one of {', '.join(sorted(KINDS))}, got {kind!r}")
     if kind == "bulk":
         return _bulk(data)
-    if kind in _FILTERED:
+    if kind in ONE_OR_MANY:
         access.redaction.rules.refuse_tags("data.tags", data.get("tags"))
     if kind == "job.rerun":
         made = _rerun(access, data)
@@ -103,8 +101,8 @@ def _wire(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _bulk(data: Mapping[str, Any]) -> list[Request]:
     kind, ids = data.get("kind"), data.get("ids")
-    if not isinstance(kind, str) or kind not in _BULK:
-        raise Refused(400, f"data.kind must be one of {', '.join(sorted(_BULK))}, got {kind!r}")
+    if not isinstance(kind, str) or kind not in ONE_OR_MANY:
+        raise Refused(400, f"data.kind must be one of {', '.join(sorted(ONE_OR_MANY))}, got {kind!r}")
     if not isinstance(ids, list) or not 1 <= len(ids) <= _MOST_IDS or not all(isinstance(id, str) and id for id in ids):
         got = f"{len(ids)} of them" if isinstance(ids, list) else repr(ids)
         raise Refused(400, f"data.ids must be 1 to {_MOST_IDS} texts that are not empty, got {got}")

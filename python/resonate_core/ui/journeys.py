@@ -13,6 +13,7 @@ from typing import Any
 
 from .._core import Envelope, Fired, ManualClock, RequestLimits, Store
 from .._recordings import LineReader
+from .._states import ONE_OR_MANY
 from .._stopwatch import processor_seconds
 from ..errors import Invalid
 from .steps import step_text
@@ -34,8 +35,6 @@ _LONGEST = 120
 _SLICE, _PAUSE = 16, 0.002
 #: Bytes of replies that a recording may cause beside those that its own lines have.
 _REPLIES = 16_777_216
-#: Requests that change all jobs that match, if they have no id.
-_OF_MANY = frozenset(("job.cancel", "job.run", "job.archive", "job.delete"))
 #: The most ids that an event names.
 _MOST_IDS = 20
 #: Members of requests and replies that hold others with ids.
@@ -318,7 +317,7 @@ class Journey:
 
 def _names_no_row(line: Mapping[str, Any]) -> bool:
     """Return whether a request changes all rows that match."""
-    return line["kind"] in _OF_MANY and "id" not in line["req"]["data"]
+    return line["kind"] in ONE_OR_MANY and "id" not in line["req"]["data"]
 
 
 def _packed(line: str | bytes) -> bytes:
