@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
+
+from ._loopback import address_in
 
 __all__ = ["PEER_IS_KNOWN", "client_address", "ip_text", "is_forwarded"]
 
@@ -47,13 +49,8 @@ def ip_text(text: str | None) -> str | None:
     """
     if text is None or "%" in text:  # the zone of an address may be any text
         return None
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return None
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return str(address)
+    address = address_in(text)
+    return None if address is None else str(address)
 
 
 def client_address(scope: Mapping[str, Any], trusted: Networks = ()) -> str | None:
