@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codec/hosts_in_url.hpp"
+#include "machine/ascii.hpp"
 
 namespace resonate::python {
 
@@ -75,18 +76,9 @@ constexpr std::string_view kAnyUrl = "postgresql://HOST:PORT/DBNAME";
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 template <class Words>
 bool has(const Words& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-std::string lower_case(std::string_view text) {
-  std::string made(text);
-  for (char& c : made)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return made;
 }
 
 // As libpq reads them: spaces around '=', values in quotes, a backslash before any character. None from the first place on that is
@@ -105,7 +97,7 @@ Read read_pairs(std::string_view text) {
   for (skip_spaces(); at < text.size(); skip_spaces()) {
     const std::size_t begin = at;
     while (at < text.size() && text[at] != '=' && !is_space(text[at])) ++at;
-    std::string key = lower_case(text.substr(begin, at - begin));
+    std::string key = lowered(text.substr(begin, at - begin));
     skip_spaces();
     if (key.empty() || at == text.size() || text[at] != '=') return read;
     ++at;
@@ -129,10 +121,7 @@ Read read_pairs(std::string_view text) {
 bool looks_like_one(std::string_view text, const Read& read) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) return false;
-  std::string_view first = text.substr(0, equals);
-  while (!first.empty() && is_space(first.front())) first.remove_prefix(1);
-  while (!first.empty() && is_space(first.back())) first.remove_suffix(1);
-  const std::string word = lower_case(first);
+  const std::string word = lowered(trimmed(text.substr(0, equals)));
   if (has(kKeywords, word)) return true;
   if (text.find(';') != std::string_view::npos && has(kWordsBeforeSemicolons, word)) return true;
   return read.whole && read.pairs.size() > 1 && word.find(':') == word.npos &&

@@ -9,6 +9,7 @@
 
 #include "arguments.hpp"
 #include "connection_strings.hpp"
+#include "machine/ascii.hpp"
 #include "resonate/postgres.hpp"
 
 namespace resonate::python {
@@ -36,20 +37,6 @@ constexpr std::array<std::pair<std::string_view, Family>, 52> kSchemes = {{
     {"s3", Family::other},          {"snowflake", Family::other},     {"sqlserver", Family::other},  {"tcp", Family::other},
     {"trino", Family::other},       {"unix", Family::other},          {"ws", Family::other},         {"wss", Family::other},
 }};
-
-std::string_view trimmed(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-std::string lowered(std::string_view text) {
-  std::string made(text);
-  for (char& c : made)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return made;
-}
 
 std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -86,7 +73,7 @@ class Refusal {
   [[noreturn]] void raise_rule(const std::string& rule, std::string_view text) const {
     raise(ErrorClass::invalid, std::string(argument_) + " must " + rule + ", got " + in_quotes(text));
   }
-  // What to do with the address of a database.
+  // The advice for the address of a database.
   std::string database(const std::string& url) const {
     if (accepts_ == Accepts::stores) return ": write " + in_quotes(url);
     return ": for a database use `resonate-core copy` and `resonate-core check`";

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cron_plan.hpp"
+#include "machine/ascii.hpp"
 #include "resonate/cron.hpp"
 
 namespace resonate {
@@ -40,8 +41,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kWords = 
                                                                                   {"@MONTHLY", "0 0 1 * *"},
                                                                                   {"@YEARLY", "0 0 1 1 *"},
                                                                                   {"@ANNUALLY", "0 0 1 1 *"}}};
-
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "codec/base64.hpp"
+#include "machine/ascii.hpp"
 #include "machine/glob.hpp"
 #include "machine/quoted.hpp"
 #include "machine/settle.hpp"
@@ -25,12 +26,10 @@ constexpr std::size_t kMostScanned = 100'000;
 // If at most so many rows can match, they are read by the index that holds them, and sorted.
 constexpr std::size_t kFew = 5000;
 
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 // A text to look for in others; ASCII letters of both cases are equal.
 class Part {
  public:
-  explicit Part(std::string_view text) : text_(text) { std::transform(text.begin(), text.end(), text_.begin(), lower); }
+  explicit Part(std::string_view text) : text_(lowered(text)) {}
   bool is_in(std::string_view whole) const {
     const auto same = [](char a, char b) { return lower(a) == b; };
     return std::search(whole.begin(), whole.end(), text_.begin(), text_.end(), same) != whole.end();

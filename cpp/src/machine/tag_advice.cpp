@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "machine/ascii.hpp"
+
 namespace resonate {
 
 namespace {
@@ -21,14 +23,6 @@ constexpr std::pair<std::string_view, std::string_view> kSwitches[] = {
 };
 
 constexpr std::size_t kLongest = 40;  // longer names and values are shortened
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string lowered(std::string_view text) {
-  std::string made(text);
-  std::transform(made.begin(), made.end(), made.begin(), lower);
-  return made;
-}
 
 // Quotes a text in ASCII, on one line, with limited length.
 std::string shown(std::string_view text) {
