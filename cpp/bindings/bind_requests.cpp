@@ -151,6 +151,12 @@ py::typing::Set<py::str> kinds() {
   return names;
 }
 
+py::typing::Set<py::str> steps() {
+  py::typing::Set<py::str> names;
+  for (std::size_t kind = 0; kind < kStepKinds; ++kind) names.add(py::str(std::string(name_of(static_cast<StepKind>(kind)))));
+  return names;
+}
+
 }  // namespace
 
 void bind_requests(py::module_& module) {
@@ -161,6 +167,14 @@ Example:
     >>> from resonate_core._core import request_kinds
     >>> sorted(kind for kind in request_kinds() if kind.startswith("promise.reg"))
     ['promise.register', 'promise.register_callback', 'promise.register_listener']
+)doc");
+  module.def("step_kinds", &steps, R"doc(
+Return the kinds of internal steps: the values of `Fired.kind`, which follow `step.` in a recording.
+
+Example:
+    >>> from resonate_core._core import step_kinds
+    >>> sorted(kind for kind in step_kinds() if kind.endswith("drain"))
+    ['callback_drain', 'cancel_drain', 'listener_drain']
 )doc");
   py::class_<Limits>(module, "RequestLimits", R"doc(
 Limits of a request's size and of the durations in it. A request beyond a limit is refused with status 400.

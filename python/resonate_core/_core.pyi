@@ -70,6 +70,7 @@ __all__: list[str] = [
     "request_kinds",
     "schema_versions",
     "sqlite_library",
+    "step_kinds",
     "submission_problem",
     "value_members",
     "wire_fields",
@@ -4733,6 +4734,16 @@ def sqlite_library() -> tuple[str, int]:
         >>> source_id, open_files = sqlite_library()
         >>> source_id.startswith("20"), open_files >= 0
         (True, True)
+    """
+
+def step_kinds() -> set[str]:
+    """
+    Return the kinds of internal steps: the values of `Fired.kind`, which follow `step.` in a recording.
+
+    Example:
+        >>> from resonate_core._core import step_kinds
+        >>> sorted(kind for kind in step_kinds() if kind.endswith("drain"))
+        ['callback_drain', 'cancel_drain', 'listener_drain']
     """
 
 def submission_problem(request: str) -> str | None:

@@ -12,31 +12,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, TypeAlias
 
-from resonate_core._core import request_kinds
+from resonate_core._core import request_kinds, step_kinds
 from resonate_core._instants import NEVER
 from resonate_core.errors import Invalid
 
 __all__ = ["DEEPEST", "KINDS", "STATUSES", "STEPS", "LineReader", "lines_of", "trace_lines"]
 
 #: The internal steps of an engine, by the names that follow `step.`.
-STEPS = frozenset(
-    (
-        "callback_drain",
-        "cancel_drain",
-        "dispatch",
-        "job_batch",
-        "job_expiry",
-        "job_lease",
-        "job_ready",
-        "job_retention",
-        "job_timeout",
-        "lease_expiry",
-        "listener_drain",
-        "promise_timeout",
-        "schedule",
-        "schedule_set_aside",
-    )
-)
+STEPS = frozenset(step_kinds())
 #: The requests that a recording may have. The others of the protocol ask for the state of an engine, or replace it, which is an `open`.
 KINDS = frozenset(kind for kind in request_kinds() if not kind.startswith("debug."))
 #: The statuses of replies.
