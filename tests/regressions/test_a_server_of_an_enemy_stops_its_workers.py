@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -48,6 +49,16 @@ SAID: dict[str, Respond] = {
 }
 
 
+def _run(answer: Respond, handler: Callable[..., None], until: threading.Event, **options: Any) -> tuple[Worker, list[Asked]]:
+    """Run a worker of a server until an event; return it, and the requests that it sent."""
+    with enemy(answer) as server:
+        worker = Worker(server.url, queues="q", name="w", **options)
+        worker.task("t")(handler)
+        with closing(worker), worker:
+            assert until.wait(60)
+    return worker, server.asked
+
+
 def _worked(respond: Respond, calls: int) -> tuple[list[Any], list[Asked]]:
     """Run a worker until it has completed a job; the server answers as an enemy for the first claims."""
     ran: list[Any] = []
@@ -69,16 +80,11 @@ def _worked(respond: Respond, calls: int) -> tuple[list[Any], list[Asked]]:
             return http(b"", status="404 Not Found")
         return respond(asked)
 
-    with enemy(answer) as server:
-        worker = Worker(server.url, queues="q", name="w", poll_interval=50)
+    def task(payload: Any) -> None:
+        ran.append(payload)
 
-        @worker.task("t")
-        def task(payload: Any) -> None:
-            ran.append(payload)
-
-        with closing(worker), worker:
-            assert completed.wait(60)
-    return ran, server.asked
+    _, asked = _run(answer, task, completed, poll_interval=50)
+    return ran, asked
 
 
 @pytest.mark.parametrize("name", SAID)
@@ -110,15 +116,10 @@ def test_statuses_of_what_was_not_asked(count: int, status: Any) -> None:
             return http(envelope(asked, _items(count, status)))
         return http(b"", status="404 Not Found")
 
-    with enemy(answer) as server:
-        worker = Worker(server.url, queues="q", name="w", poll_interval=10_000)
+    def task(payload: Any) -> None:
+        pass
 
-        @worker.task("t")
-        def task(payload: Any) -> None:
-            pass
-
-        with closing(worker), worker:
-            assert ended.wait(60)
+    _run(answer, task, ended, poll_interval=10_000)
 
 
 def test_a_claim_that_is_too_long_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,15 +144,11 @@ def test_a_claim_that_is_too_long_is_made_smaller(monkeypatch: pytest.MonkeyPatc
         return http(b"", status="404 Not Found")
 
     monkeypatch.setattr(Remote.__init__, "__defaults__", (3_000_000,))
-    with enemy(answer) as server:
-        worker = Worker(server.url, queues="q", name="w", concurrency=8, batch=0, poll_interval=50)
 
-        @worker.task("t")
-        def task(payload: bytes) -> None:
-            ran.append(1)
+    def task(payload: bytes) -> None:
+        ran.append(1)
 
-        with closing(worker), worker:
-            assert done.wait(60)
+    _run(answer, task, done, concurrency=8, batch=0, poll_interval=50)
     assert asked_for[:3] == [8, 4, 2] and ran
 
 
@@ -174,13 +171,8 @@ def test_a_page_of_a_proxy_is_no_lost_job(status: str) -> None:
             return http(envelope(asked, {"job": JOB}))
         return http(b"", status="404 Not Found")
 
-    with enemy(answer) as server:
-        worker = Worker(server.url, queues="q", name="w", poll_interval=10_000)
+    def task(payload: Any) -> None:
+        raise ValueError("no")
 
-        @worker.task("t")
-        def task(payload: Any) -> None:
-            raise ValueError("no")
-
-        with closing(worker), worker:
-            assert failed.wait(60)
+    worker, _ = _run(answer, task, failed, poll_interval=10_000)
     assert (worker.counts.failed, worker.counts.lost) == (1, 0)
