@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-import resonate_core as rc
 from resonate_core.worker import JobContext, JobEvent, Worker
+from ways_to_run import WAYS, run_one, worker_of
 
 START = "the handler must return its result, got "
 
@@ -106,28 +106,15 @@ def bound(function: Callable[..., Any], loop: asyncio.AbstractEventLoop) -> Call
 
 
 def ran(worker: Worker, task: Any, way: str) -> Any:
-    """Run one job; return its error."""
-    store = worker.client.store  # type: ignore[attr-defined]
-    id = task.enqueue().id
-    if way == "live":
-        with worker:
-            store.wait(id, timeout=30)
-    elif way == "drain":
-        worker.run_until_idle()
-    else:
-        asyncio.run(worker.run_until_idle_async())
-    return store.jobs.get(id)
-
-
-def worker_of(way: str) -> Worker:
-    return Worker(rc.Store() if way == "live" else rc.Store(clock=rc.ManualClock()), poll_interval=20)
+    """Run one job of a task; return it."""
+    return run_one(worker, task.enqueue().id, way)
 
 
 FOR_GOOD: Any = {"retention": "kept", "on_exhausted": "failed"}
 
 
 @pytest.mark.parametrize("kind", RETURNED)
-@pytest.mark.parametrize("way", ["live", "drain", "drain_async"])
+@pytest.mark.parametrize("way", WAYS)
 def test_the_error_says_what_was_returned(kind: str, way: str, loop: asyncio.AbstractEventLoop) -> None:
     function, got = RETURNED[kind]
     worker = worker_of(way)
@@ -151,7 +138,7 @@ def test_each_result_of_a_batch(way: str, loop: asyncio.AbstractEventLoop) -> No
     assert ran(worker, task, way).error["message"] == START + OTHER
 
 
-@pytest.mark.parametrize("way", ["live", "drain", "drain_async"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("function", [lambda: one(), functools.partial(lambda: one()), Later], ids=["lambda", "partial", "object"])
 def test_what_can_be_awaited_is_awaited(way: str, function: Callable[[], Awaitable[int]]) -> None:
     worker = worker_of(way)

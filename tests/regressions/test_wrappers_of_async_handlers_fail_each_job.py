@@ -20,6 +20,7 @@ import pytest
 import resonate_core as rc
 from resonate_core.testing import World, simulate
 from resonate_core.worker import BatchContext, JobContext, Skip, Worker, current_job
+from ways_to_run import WAYS, run_one, worker_of
 
 tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="nobody")
 
@@ -60,20 +61,12 @@ WRAPPERS = {
 
 
 @pytest.mark.parametrize("kind", WRAPPERS)
-@pytest.mark.parametrize("way", ["live", "drain", "drain_async"])
+@pytest.mark.parametrize("way", WAYS)
 def test_it_is_awaited(kind: str, way: str) -> None:
-    store = rc.Store() if way == "live" else rc.Store(clock=rc.ManualClock())
-    worker = Worker(store, poll_interval=20)
+    worker = worker_of(way)
     task = worker.task("x", max_retries=0, retention="kept")(WRAPPERS[kind])
-    id = task.enqueue(1).id
-    if way == "live":
-        with worker:
-            store.wait(id, timeout=30)
-    elif way == "drain":
-        worker.run_until_idle()
-    else:
-        asyncio.run(worker.run_until_idle_async())
-    assert store.result(id, timeout=30) == 2
+    job = run_one(worker, task.enqueue(1).id, way)
+    assert worker.client.store.result(job.id, timeout=30) == 2  # type: ignore[attr-defined]
 
 
 def test_one_that_runs_the_coroutine_itself_still_runs_in_a_thread() -> None:
