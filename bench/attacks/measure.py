@@ -33,7 +33,7 @@ _PATIENCE = 20.0
 
 @dataclass(frozen=True)
 class Figure:
-    """What the second tenant saw beside one attack.
+    """The times and statuses of the second tenant's requests beside one attack.
 
     Attributes:
         p50, p99, longest: Of its requests, in ms, from the moment at which each was due.

@@ -1,4 +1,4 @@
-"""What an attacker does, and what a store holds for it."""
+"""The attacks, and the store that they need."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _READS_A = {"prefix": "a.", "role": "read"}
 
 
 def attacks() -> dict[str, Attack]:
-    """By name; `quiet` is the one that does nothing."""
+    """The attacks by name; `quiet` sends nothing."""
     return {
         "quiet": Attack("nothing", (), 0),
         "patterns": Attack(

@@ -69,7 +69,7 @@ Return a text with each stretch of occurrences, which may overlap, replaced.
 
 Args:
     text: The text.
-    to: What replaces them.
+    to: The text in their place.
     cut: Whether the text is the beginning of a longer one: the beginning of a needle at its end, of 4 bytes or more, is replaced, too.
 )doc");
 }

@@ -3361,7 +3361,7 @@ class Needles:
 
         Args:
             text: The text.
-            to: What replaces them.
+            to: The text in their place.
             cut: Whether the text is the beginning of a longer one: the beginning of a needle at its end, of 4 bytes or more, is replaced, too.
         """
 

@@ -1,4 +1,4 @@
-// What a request makes the keys of an index: a storage may limit their length.
+// The lengths of the index keys that a request makes: a storage may limit them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the engine relies on in every row, however the row came into the store. Rules that the engine does not need are invariants
+// The rules that the engine needs to hold in every row, however the row came into the store. Rules that the engine does not need are invariants
 // (invariants.hpp): a row that breaks one of those can be read, and check() reports it.
 #pragma once
 

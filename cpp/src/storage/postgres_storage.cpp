@@ -20,8 +20,8 @@ Error read_only_error(const std::string& shown) {
   return Error(ErrorCode::read_only, "store " + resonate::quoted(shown) + " was opened read-only and cannot be changed");
 }
 
-// Returns a new connection on which `looks` has run. It may have been lost before: a pooler gives us one that the server has just
-// ended, or a limit of time ends the transaction that would lift it. A migration that was committed is found.
+// Returns a new connection on which `looks` has run. If the connection is lost meanwhile, it makes another: a pooler can hand out a
+// session that the server has just ended.
 template <class Body>
 std::unique_ptr<PostgresConnection> connect_and(const PostgresAddress& address, Body looks) {
   for (int left = kTriesWithinLimits;; --left) {
