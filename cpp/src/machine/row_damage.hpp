@@ -1,5 +1,5 @@
-// The rules that the engine needs to hold in every row, however the row came into the store. Rules that the engine does not need are invariants
-// (invariants.hpp): a row that breaks one of those can be read, and check() reports it.
+// The rules that the engine needs to hold in every row, however the row came into the store. Rules that the engine does not need
+// are invariants (invariants.hpp): a row that breaks one of those can be read, and check() reports it.
 #pragma once
 
 #include "resonate/records.hpp"

@@ -21,7 +21,8 @@ Error read_only_error(const std::string& shown) {
 }
 
 // Returns a new connection on which `looks` has run. If the connection is lost meanwhile, it makes another: a pooler can hand out a
-// session that the server has just ended.
+// session that the server has just ended, and a limit of time can end the transaction that would lift it. `looks` then finds a
+// migration that was committed.
 template <class Body>
 std::unique_ptr<PostgresConnection> connect_and(const PostgresAddress& address, Body looks) {
   for (int left = kTriesWithinLimits;; --left) {
