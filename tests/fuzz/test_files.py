@@ -5,7 +5,6 @@ A process of its own uses them (use_file.py), since its end is judged, too: no s
 
 from __future__ import annotations
 
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fuzz import sound_file
+from property import profiles
 
 TESTS = Path(__file__).parents[1]
 MOST_KIB = 600_000
@@ -20,14 +20,15 @@ MOST_KIB = 600_000
 
 
 def use(folder: Path, count: int, seconds: float) -> None:
-    """Damages and uses copies of a sound file, in a process of its own, from a random seed on."""
+    """Damages and uses copies of a sound file, in a process of its own, from the seed of the run on."""
     sound = folder / "sound.db"
     sound_file.make(sound)
-    first = random.randrange(10**9)
-    command = [sys.executable, "-X", "faulthandler", "-m", "fuzz.use_file", sound, folder, first, count, seconds]
+    command = [sys.executable, "-X", "faulthandler", "-m", "fuzz.use_file", sound, folder, profiles.SEED, count, seconds]
     ran = subprocess.run([*map(str, command)], cwd=TESTS, capture_output=True, text=True, check=False, timeout=seconds + 600)
     files = ran.stdout.splitlines()
-    assert ran.returncode == 0, f"status {ran.returncode} at the file of seed {files[-1] if files else first}:\n{ran.stderr}"
+    assert ran.returncode == 0, (
+        f"status {ran.returncode} at the file of seed {files[-1] if files else profiles.SEED}:\n{ran.stderr}"
+    )
     assert int(files[-1].split()[-2]) < MOST_KIB, files[-1]
 
 
