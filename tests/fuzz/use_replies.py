@@ -174,7 +174,7 @@ def _commands(seed: int) -> None:
                     assert err.getvalue().strip().count("\n") <= 1, err.getvalue()
 
 
-#: What is used, once with each call or command a run.
+#: The uses: a run has each call or command once.
 TARGETS: dict[str, Callable[[int], None]] = {"threads": _threads, "tasks": _tasks, "commands": _commands}
 
 
