@@ -7,7 +7,10 @@ which a server could send without end. They accept the encodings that `_http_ans
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ._surroundings import check_authorities, check_proxies, odd
 
 if TYPE_CHECKING:
     from http.cookiejar import CookiePolicy
@@ -19,6 +22,8 @@ __all__ = ["ENCODINGS", "async_client", "client"]
 #: Sent as Accept-Encoding.
 ENCODINGS = "gzip, deflate"
 
+T = TypeVar("T")
+
 
 def client(**options: Any) -> httpx.Client:
     """Make a client. A request of it ends at the deadline that `_http_deadline.within` sets.
@@ -28,6 +33,7 @@ def client(**options: Any) -> httpx.Client:
 
     Raises:
         ModuleNotFoundError: httpx is not installed.
+        OddSurroundings: The environment names a proxy or certificates with which no client can be made.
 
     Example:
         >>> from resonate_core._http import client
@@ -39,7 +45,7 @@ def client(**options: Any) -> httpx.Client:
 
     from ._http_streams import watch
 
-    made = httpx.Client(**_with_encodings(options))
+    made = _made(httpx.Client, options)
     made.cookies.jar.set_policy(_no_cookies())
     watch(made)
     return made
@@ -49,13 +55,25 @@ def async_client(**options: Any) -> httpx.AsyncClient:
     """Make a client of asyncio; see `client`. Its requests end by cancellation."""
     import httpx
 
-    made = httpx.AsyncClient(**_with_encodings(options))
+    made = _made(httpx.AsyncClient, options)
     made.cookies.jar.set_policy(_no_cookies())
     return made
 
 
-def _with_encodings(options: dict[str, Any]) -> dict[str, Any]:
-    return {**options, "headers": {"accept-encoding": ENCODINGS, **(options.get("headers") or {})}}
+def _made(make: Callable[..., T], options: dict[str, Any]) -> T:
+    import httpx
+
+    check_authorities()
+    if options.get("transport") is None:
+        check_proxies()
+    headers = {"accept-encoding": ENCODINGS, **(options.get("headers") or {})}
+    try:
+        return make(**{**options, "headers": headers})
+    except (ValueError, ImportError, OSError, httpx.InvalidURL) as error:
+        found = odd(error)
+        if found is None:
+            raise
+        raise found from error
 
 
 def _no_cookies() -> CookiePolicy:

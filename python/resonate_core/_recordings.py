@@ -10,6 +10,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NoReturn, TypeAlias
 
 from resonate_core._core import request_kinds, step_kinds
@@ -28,6 +29,8 @@ STATUSES = frozenset((200, 300, 400, 401, 403, 404, 409, 413, 422, 429, 500, 503
 VERSIONS = ("2026-04-01", "2025-01-15")
 #: The most levels of lists and objects in a line. The records of a snapshot have 6, and the data of an error may have more.
 DEEPEST = 64
+#: The most bytes of a line; the first one may have a whole store.
+MOST_OF_A_LINE = 536_870_912
 FORMAT = "resonate_core-trace/1"
 _LEAST, _MOST = -(2**63), NEVER
 #: The most characters of a value that an error quotes.
@@ -296,6 +299,8 @@ def _check_unicode(value: Any, path: str = "") -> None:
 
 
 def _parsed(text: str | bytes) -> dict[str, Any]:
+    if len(text) > MOST_OF_A_LINE:
+        raise _Broken(f"a line must have at most {MOST_OF_A_LINE} bytes, got more")
     try:
         text = text.decode() if isinstance(text, bytes) else text
         made = _decoder.decode(text)
@@ -335,16 +340,19 @@ _decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_consta
 
 
 def trace_lines(source: Any) -> Iterator[str | bytes]:
-    """Return the lines of a recording that are not empty: of a path, an open file, lines, or a recorded `io.StringIO`."""
+    """Return the lines of a recording that are not empty: of a path, an open file, lines, or a recorded `io.StringIO`.
+
+    Of a path, a line that is too long is cut: its beginning is refused when it is read.
+    """
     if hasattr(source, "getvalue"):
         source = source.getvalue()
         source = source.split(b"\n" if isinstance(source, bytes) else "\n")
     elif isinstance(source, str | os.PathLike):
         with open(source, "rb") as file:
-            yield from trace_lines(file)
+            yield from trace_lines(iter(partial(file.readline, MOST_OF_A_LINE + 1), b""))
         return
     for line in source:
-        if line.strip():
+        if len(line) > MOST_OF_A_LINE or line.strip():
             yield line
 
 

@@ -91,8 +91,8 @@ def load(file: Path | None, given: Given) -> Settings:
         raise Failure("\n".join(_errors(error, file, given)), Exit.USAGE) from error
     except SettingsError as error:  # a table of the environment that is no JSON; its text is not shown, it may be a secret
         raise Failure(f"the environment: {error}", Exit.USAGE) from error
-    except ValueError as error:  # a variable that names no table, or (its subclass) TOMLDecodeError
-        raise Failure(str(error) if type(error) is ValueError else f"{file}: {error}", Exit.USAGE) from error
+    except ValueError as error:  # a variable that names no table, or a file that is no TOML
+        raise Failure(str(error), Exit.USAGE) from error
     except OSError as error:
         if isinstance(error, FileNotFoundError) and error.filename is None:
             raise Failure(str(error), Exit.USAGE) from error
@@ -101,12 +101,12 @@ def load(file: Path | None, given: Given) -> Settings:
 
 def _sources(file: Path | None) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return the values of the environment and those of the file, if they can be read."""
-    from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
+    from pydantic_settings import EnvSettingsSource
 
-    from resonate_core.server.settings import Settings
+    from resonate_core.server.settings import FileSource, Settings
 
     environment = EnvSettingsSource(Settings)()
-    return environment, {} if file is None else TomlConfigSettingsSource(Settings, toml_file=file)()
+    return environment, {} if file is None else FileSource(Settings, toml_file=file)()
 
 
 def _held(source: Mapping[str, Any], table: str, key: str) -> bool:

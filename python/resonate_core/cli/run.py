@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 import resonate_core as rc
+from resonate_core._surroundings import OddSurroundings
 from resonate_core.cli.exits import Exit, Failure, OutputClosed, code_of
 from resonate_core.cli.show import put_json, say
 
@@ -49,6 +50,8 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(failure.message, failure.status, failure.code, as_json)
     except (rc.StoreBusy, rc.errors.NoEnvelope) as error:
         return _fail(str(error), error.status, Exit.UNREACHABLE, as_json)
+    except OddSurroundings as error:
+        return _fail(str(error), None, Exit.USAGE, as_json)
     except rc.ResonateError as error:
         return _fail(str(error), error.status, code_of(error.status), as_json)
     except UnicodeEncodeError as error:  # bytes of the command line that are no UTF-8

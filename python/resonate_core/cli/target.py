@@ -17,6 +17,7 @@ from resonate_core._answers import checked, used
 from resonate_core._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from resonate_core._lineage import Requests
 from resonate_core._server_client import NoEnvelope, Unreachable, envelope
+from resonate_core._surroundings import OddSurroundings
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
 from resonate_core.cli.places import Place, refuse_missing
 from resonate_core.cli.show import say
@@ -173,6 +174,8 @@ class UrlTarget(Target):
         super().__init__(dialect, token)
         try:
             self._remote = Remote(url, token, timeout, retry_for=0)
+        except OddSurroundings:
+            raise
         except rc.Invalid as error:
             raise Failure(f"--{error}", Exit.USAGE) from error  # it begins with the name: url or token
 

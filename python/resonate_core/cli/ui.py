@@ -12,6 +12,8 @@ import typer
 
 import resonate_core as rc
 from resonate_core._extras import how_to_install
+from resonate_core._files import refuse_irregular
+from resonate_core._surroundings import OddSurroundings
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.places import place_of, refuse_missing
 from resonate_core.cli.show import put, say
@@ -104,6 +106,8 @@ def _app(place: str, operate: bool, token: str | None, keys: list[str], types: l
             )
         try:
             return create_ui(place, token=token or os.environ.get("RESONATE_TOKEN") or None)
+        except OddSurroundings:
+            raise
         except ValueError as error:
             raise Failure(str(error), Exit.USAGE) from error
     if token is not None:
@@ -141,6 +145,7 @@ def _of_recording(file: Path, options: Any) -> MountedUi:
 
 def _is_recording(file: Path) -> bool:
     try:
+        refuse_irregular(file)
         with open(file, "rb") as content:
             return content.read(len(_RECORDING)) == _RECORDING
     except OSError as error:

@@ -9,10 +9,10 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any, NoReturn
 
 import resonate_core as rc
+from resonate_core._files import read_text, text_of
 from resonate_core._payloads import parse_json
 from resonate_core.cli.exits import Exit, Failure
 
@@ -160,15 +160,16 @@ def tags_of(texts: Sequence[str] | None, target: str | None) -> dict[str, str]:
 
 def _given(text: str, option: str) -> str:
     """Return the text itself, that of a file (`@file`), or that of standard input (`-`)."""
-    if text == "-":
-        return sys.stdin.read()
-    if not text.startswith("@"):
+    if text != "-" and not text.startswith("@"):
         return text
+    name = text[1:] or "standard input"
     try:
-        return Path(text[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise Failure(f"{option}: cannot read {text[1:]!r}: {reason}", Exit.USAGE) from error
+        return read_text(sys.stdin, name) if text == "-" else text_of(text[1:])
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        if isinstance(error, UnicodeDecodeError):
+            reason = "it is not UTF-8"
+        raise Failure(f"{option}: cannot read {name!r}: {reason}", Exit.USAGE) from error
 
 
 def read_json(text: str, option: str) -> Any:

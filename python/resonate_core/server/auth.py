@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from resonate_core._core import Clock, SystemClock
+from resonate_core._files import read_setting
 from resonate_core._globs import Globs
 from resonate_core.ui.principal import SHARED_QUEUE
 
@@ -362,7 +363,7 @@ def _key_and_algorithms(settings: AuthSettings) -> tuple[_Key | str, tuple[str, 
 def _public_key(path: Path) -> _Key:
     """Read the one public key, or the first certificate of a chain, in a PEM file."""
     try:
-        pem = path.read_bytes()
+        pem = read_setting(path)
     except OSError as error:
         raise ValueError(f"public_key {str(path)!r} cannot be read: {error.strerror or error}") from None
     labels = [label.decode() for label in _PEM_LABEL.findall(pem)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 import httpcore
 
+from .._surroundings import check_authorities
 from .egress import AddressPolicy, GuardedBackend, NotCallable, Resolver, Target, parse_target, system_resolver
 
 if TYPE_CHECKING:
@@ -90,7 +91,10 @@ class PushClient:
         self._closed = False
         self._policy = AddressPolicy(settings.allow, settings.deny)
         self._resolver = resolver
-        self._ssl_context = ssl_context if ssl_context is not None else ssl.create_default_context()
+        if ssl_context is None:
+            check_authorities()
+            ssl_context = ssl.create_default_context()
+        self._ssl_context = ssl_context
         self._kept = _KeptConnections(settings.concurrency)
 
     async def push(self, url: str, body: bytes) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import uvicorn
 
 from .._core import Store
+from .._files import refuse_irregular
+from .._surroundings import check_authorities
 from ..errors import ClockWarning, ResonateError
 from .app import ResonateApp
 from .http_protocol import limited_protocol
@@ -152,7 +154,11 @@ def serve_here(settings: Settings, listening: socket.socket) -> int:
         return CANNOT_START
     with store:
         try:
+            check_authorities()
             app = make_app(settings, store)
+            for name in ("tls_certificate", "tls_key"):
+                if getattr(settings.server, name) is not None:
+                    refuse_irregular(getattr(settings.server, name))
             config = _uvicorn_config(settings, app)
             config.load()
         except OSError as error:  # only the files of TLS are read here

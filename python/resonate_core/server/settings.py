@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from .._files import read_setting, refuse_irregular
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # which pydantic-settings needs for its files
 
 __all__ = [
     "AuthSettings",
@@ -28,6 +36,8 @@ __all__ = [
     "UiSettings",
 ]
 
+#: In a line of the file: the time of tomllib grows with the square of the parts of a key.
+_MOST_DOTS = 1000
 #: Milliseconds, on the wire and in the store.
 _LONGEST = 2**63 - 1
 
@@ -308,6 +318,24 @@ class LogSettings(_Table):
     access: bool = Field(default=False, description="log a line for each HTTP request")
 
 
+class FileSource(TomlConfigSettingsSource):
+    """The configuration file, which is read to a limit."""
+
+    def _read_file(self, file_path: Any) -> dict[str, Any]:
+        try:
+            text = read_setting(file_path).decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{file_path}: it is not UTF-8: {error.reason} at byte {error.start}") from None
+        if any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
+            raise ValueError(f"{file_path}: a line must have at most {_MOST_DOTS} dots")
+        try:
+            return tomllib.loads(text)
+        except RecursionError:
+            raise ValueError(f"{file_path}: it is nested too deep") from None
+        except ValueError as error:  # or its subclass TOMLDecodeError
+            raise ValueError(f"{file_path}: {error}") from error
+
+
 class Settings(BaseSettings):
     """All of a server's settings.
 
@@ -390,7 +418,7 @@ class Settings(BaseSettings):
         """Arguments, then the environment, then the file; no others."""
         if cls.file is None:
             return init_settings, env_settings
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=cls.file)
+        return init_settings, env_settings, FileSource(settings_cls, toml_file=cls.file)
 
     @classmethod
     def load(cls, file: Path | None = None, /, **given: dict[str, Any]) -> Settings:
@@ -402,16 +430,18 @@ class Settings(BaseSettings):
 
         Raises:
             FileNotFoundError: The file does not exist.
-            tomllib.TOMLDecodeError: It is not TOML.
+            OSError: It cannot be read, is not a regular file, or is longer than a configuration.
             pydantic.ValidationError: A value breaks its rule, or a key is unknown; it names both. It is a ValueError.
-            ValueError: A variable of the environment names an unknown table.
+            ValueError: The file is not TOML, or a variable of the environment names an unknown table.
         """
         for name in os.environ:
             table = name.removeprefix("RESONATE_").partition("__")[0].lower()
             if name.startswith("RESONATE_") and "__" in name and table not in cls.model_fields:
                 raise ValueError(f"{name} must name a table of settings, got {table!r}; tables: {', '.join(cls.model_fields)}")
-        if file is not None and not file.is_file():
+        if file is not None and not file.exists():
             raise FileNotFoundError(f"configuration file {str(file)!r} does not exist")
+        if file is not None:
+            refuse_irregular(file)  # which pydantic would pass over
         source = type("Settings", (cls,), {"file": file, "__doc__": cls.__doc__})
         made: Settings = source(**given)
         # As one of this class, which other processes know too.

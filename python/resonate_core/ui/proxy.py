@@ -50,7 +50,7 @@ class ServerUi:
         role: Returns what a client may do by the token; by default everything for a client on this machine, and nothing for others.
 
     Raises:
-        ValueError: The URL is none.
+        ValueError: The URL is none, or the environment names a proxy or certificates that cannot be used.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class ServerUi:
         self._hosts = frozenset(name.lower() for name in hosts)
         self._assets = Assets()
         self._client = PerProcess(self._connect)
+        self._client.get()  # what the environment says about proxies is refused now, and not at the first request
 
     def matches(self, scope: Scope) -> bool:
         """Return whether a request is one for this app: an HTTP request below its prefix."""
