@@ -211,7 +211,7 @@ Run a list of them in one transaction.
       [](const Shown<"resonate_core._core.Store">& self, const EnvelopeArgument& envelope, const OptionalInstant& now,
          bool atomic) {
         return Shown<"collections.abc.Awaitable[typing.Any]">(
-            call(member_of_module("resonate_core._async", "apply_async"), self, envelope, now, py::bool_(atomic)));
+            call(member_of_module("resonate_core.calls.local", "apply_async"), self, envelope, now, py::bool_(atomic)));
       },
       py::arg("envelope"), py::arg("now") = py::none(), py::arg("atomic") = false, R"doc(
 Run a request like `apply`, for asyncio: outside the loop's thread, and with commits shared by the tasks of one loop.

@@ -173,8 +173,8 @@ Example:
           [](const Shown<"resonate_core._core.Store">& self, const Str& scheme,
              const Shown<"collections.abc.Callable[[resonate_core._core.Message], typing.Any]">& handler,
              const OptionalBool& background) {
-            return Shown<"resonate_core._messages.Subscription">(
-                call(member_of_module("resonate_core._messages", "on_message"), self, scheme, handler, background));
+            return Shown<"resonate_core.calls.delivery.Subscription">(
+                call(member_of_module("resonate_core.calls.delivery", "on_message"), self, scheme, handler, background));
           },
           py::arg("scheme"), py::arg("handler"), py::kw_only(), py::arg("background") = py::none(), R"doc(
 Pass the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
@@ -208,7 +208,7 @@ Example:
       .def(
           "deliver",
           [](const Shown<"resonate_core._core.Store">& self) {
-            return py::cast<std::size_t>(call(member_of_module("resonate_core._messages", "deliver"), self));
+            return py::cast<std::size_t>(call(member_of_module("resonate_core.calls.delivery", "deliver"), self));
           },
           R"doc(
 Deliver the waiting messages to the functions of `on_message`, in the order of queueing, and return their number.

@@ -35,7 +35,8 @@ Example:
   bound.def(
       "wait",
       [](const StoreObject& self, const Str& id, const WaitLimit& timeout) {
-        return Shown<"resonate_core._core.Promise">(call(member_of_module("resonate_core._waiting", "wait"), self, id, timeout));
+        return Shown<"resonate_core._core.Promise">(
+            call(member_of_module("resonate_core.calls.waiting", "wait"), self, id, timeout));
       },
       py::arg("id"), py::kw_only(), py::arg("timeout") = py::none(), R"doc(
 Block the thread until a promise is settled, and return it. A job is waited for by its id, too.
@@ -66,7 +67,7 @@ Example:
   bound.def(
       "result",
       [](const StoreObject& self, const Str& id, const WaitLimit& timeout) {
-        return AnyValue(call(member_of_module("resonate_core._waiting", "result"), self, id, timeout));
+        return AnyValue(call(member_of_module("resonate_core.calls.waiting", "result"), self, id, timeout));
       },
       py::arg("id"), py::kw_only(), py::arg("timeout") = py::none(), R"doc(
 Block the thread until a promise or a job is settled, and return its decoded value; otherwise like `wait`.

@@ -11,7 +11,8 @@ namespace resonate::python {
 namespace {
 
 [[noreturn]] void explain(const char* signature, const py::tuple& given, const py::dict& named) {
-  const py::object message = call(member_of_module("resonate_core._misuse", "explained"), py::str(signature), given, named);
+  const py::object message =
+      call(member_of_module("resonate_core.base.argument_errors", "explained"), py::str(signature), given, named);
   throw py::type_error(py::cast<std::string>(message));
 }
 
@@ -81,7 +82,8 @@ void add_last_overloads(py::handle scope) {
 }  // namespace
 
 std::string unexpected_keyword(const char* function, py::handle keyword, const py::list& names) {
-  const py::object message = call(member_of_module("resonate_core._misuse", "unexpected"), py::str(function), keyword, names);
+  const py::object message =
+      call(member_of_module("resonate_core.base.argument_errors", "unexpected"), py::str(function), keyword, names);
   return py::cast<std::string>(message);
 }
 

@@ -80,10 +80,10 @@ from resonate_core.errors import (
 
 if TYPE_CHECKING:
     from resonate_core import display as display
-    from resonate_core._connect import connect
-    from resonate_core._diff import Diff, diff
-    from resonate_core._messages import Subscription
-    from resonate_core._queue_options import QueueDefaults, QueueGroups, QueueOptions, QueueRate
+    from resonate_core.base.queue_options import QueueDefaults, QueueGroups, QueueOptions, QueueRate
+    from resonate_core.calls.delivery import Subscription
+    from resonate_core.client import connect
+    from resonate_core.explain.diff import Diff, diff
     from resonate_core.submission import submit
     from resonate_core.ui.stuck import why
     from resonate_core.ui.verdict import Why
@@ -164,15 +164,15 @@ __all__ = [
 #: Names that few programs use, each with its module. The module is imported at the first use of the name: these need more of the
 #: standard library than the rest of the package.
 _LATER = {
-    "Diff": "resonate_core._diff",
-    "QueueDefaults": "resonate_core._queue_options",
-    "QueueGroups": "resonate_core._queue_options",
-    "QueueOptions": "resonate_core._queue_options",
-    "QueueRate": "resonate_core._queue_options",
-    "Subscription": "resonate_core._messages",
+    "Diff": "resonate_core.explain.diff",
+    "QueueDefaults": "resonate_core.base.queue_options",
+    "QueueGroups": "resonate_core.base.queue_options",
+    "QueueOptions": "resonate_core.base.queue_options",
+    "QueueRate": "resonate_core.base.queue_options",
+    "Subscription": "resonate_core.calls.delivery",
     "Why": "resonate_core.ui.verdict",
-    "connect": "resonate_core._connect",
-    "diff": "resonate_core._diff",
+    "connect": "resonate_core.client",
+    "diff": "resonate_core.explain.diff",
     "submit": "resonate_core.submission",
     "why": "resonate_core.ui.stuck",
 }

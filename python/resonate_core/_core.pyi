@@ -13,9 +13,9 @@ import typing
 
 import typing_extensions
 
-import resonate_core._messages
 import resonate_core.aio
-from resonate_core._queue_options import QueueOptions
+import resonate_core.calls.delivery
+from resonate_core.base.queue_options import QueueOptions
 
 __all__: list[str] = [
     "Claim",
@@ -4116,7 +4116,7 @@ class Store(typing.Generic[_ClockOfStore]):
         """
     def on_message(
         self, scheme: str, handler: collections.abc.Callable[[Message], typing.Any], *, background: bool | None = None
-    ) -> resonate_core._messages.Subscription:
+    ) -> resonate_core.calls.delivery.Subscription:
         """
         Pass the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-from ._async import apply_async, run_call
-from ._calls import jobs, promises
-from ._calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
-from ._calls.call import Call, Together, answers_together, envelope
-from ._calls.faces import AsyncRunner, awaited
-from ._calls.outcome import Seconds
 from ._core import Jobs as CoreJobs, Promise, Promises as CorePromises, Store
-from ._waiting import result_async, wait_async
+from .calls import jobs, promises
+from .calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
+from .calls.call import Call, Together, answers_together, envelope
+from .calls.faces import AsyncRunner, awaited
+from .calls.local import apply_async, run_call
+from .calls.outcome import Seconds
+from .calls.waiting import result_async, wait_async
 
 __all__ = ["AsyncStore", "AsyncStoreJobs", "AsyncStorePromises"]
 

@@ -1,21 +1,21 @@
-"""A client of a server: the typed calls of `Store`, over HTTP. `resonate_core.connect` makes one."""
+"""A client of a server: the typed calls of `Store`, over HTTP. `connect` makes one; httpx is imported when it first sends."""
 
 from __future__ import annotations
 
 from types import TracebackType
 from typing import Any
 
-from ._calls import jobs
-from ._calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
-from ._calls.faces import awaited_in_parts, sent_in_parts
-from ._calls.outcome import Seconds, value_of
-from ._calls.sync_faces import Jobs, Promises, Queues, Schedules, Tasks
 from ._core import Jobs as CoreJobs, Promise
-from ._http_answers import MOST_BYTES
-from ._remote import AsyncRemote, Remote
-from ._remote_waits import AsyncWaits, wait
+from .calls import jobs
+from .calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
+from .calls.faces import awaited_in_parts, sent_in_parts
+from .calls.outcome import Seconds, value_of
+from .calls.sync_faces import Jobs, Promises, Queues, Schedules, Tasks
+from .http.bodies import MOST_BYTES
+from .http.remote import AsyncRemote, Remote
+from .http.waits import AsyncWaits, wait
 
-__all__ = ["AsyncClient", "AsyncClientJobs", "Client", "ClientJobs"]
+__all__ = ["AsyncClient", "AsyncClientJobs", "Client", "ClientJobs", "connect"]
 
 _ENQUEUE_MANY = """Enqueue one job for each payload, in requests of up to 1000 jobs and 1 MiB, smaller if the server demands it.
 
@@ -190,3 +190,35 @@ class AsyncClient:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.close()
+
+
+def connect(
+    url: str, *, token: str | None = None, timeout: float = 30.0, retry_for: float = 30.0, answer_bytes: int = 67_108_864
+) -> Client:
+    """Return a client of a server, with the typed calls of `Store`: sync, and async as `Client.aio`.
+
+    No connection is made before the first call. It needs httpx, which is the extra ``worker``.
+
+    Args:
+        url: The address of the server, with the path under which it is mounted.
+        token: A bearer token (`resonate-core token`).
+        timeout: Seconds for which one answer is waited for, from the request to its last byte.
+        retry_for: Seconds for which a call is repeated while the server does not answer or is busy; 0: it is not repeated. Only
+            calls that can run twice with the effect of one run are repeated after they may have been executed (docs/python.md).
+        answer_bytes: The most bytes of one answer, as they arrive and decoded, and of one line of a stream. A longer answer raises
+            `resonate_core.errors.NoEnvelope`.
+
+    Returns:
+        The client, a context manager that closes its connections.
+
+    Raises:
+        ModuleNotFoundError: httpx is not installed.
+        Invalid: The URL or the token is none, or the limit. The error does not show the token.
+
+    Example:
+        >>> rc.connect("ftp://example.org")
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.Invalid: url must be an http:// or https:// address, got 'ftp://example.org' (files and databases: rc.Store)
+    """
+    return Client(url, token=token, timeout=timeout, retry_for=retry_for, answer_bytes=answer_bytes)

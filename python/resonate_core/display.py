@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta, timezone
-from html import escape
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from resonate_core._core import Replay, Value
-from resonate_core._instants import counted
-from resonate_core._timeline import (
+from resonate_core.base.instants import counted
+from resonate_core.notebook.html import (
+    instant_text as instant_text,
+    member_text,
+    members_html,
+    report_text,
+    table as table,
+    text_cell as text_cell,
+    value_text as value_text,
+)
+from resonate_core.timeline.timeline import (
     explore as explore,
     export_html as export_html,
     timeline as timeline,
     timeline_data as timeline_data,
 )
-from resonate_core._widget_view import view_of
 
 if TYPE_CHECKING:
     from resonate_core._core import (
@@ -42,111 +48,22 @@ if TYPE_CHECKING:
         TaskPage,
         Violation,
     )
-    from resonate_core._diff import Change, Diff
-    from resonate_core._timeline_widget import DiffWidget
 
 SHOWN_ROWS = 20
 """The maximum of records shown of a page."""
-
-SHOWN_CHANGES = 100
-"""The maximum of differences shown of a diff."""
-
-SHOWN_TEXT = 80
-"""The maximum of characters shown of a text."""
 
 COUNTED_PROMISES = 200_000
 """The maximum of promises that a store's table counts by state; counting reads each of them."""
 
 
-EARLIEST_DATE = 10**11
-"""The first instant that is shown as a date, in March 1973: earlier ones are of manual clocks that began at 0."""
-
-LATEST_DATE = 253_402_300_799_999
-"""The last one, in the year 9999: later ones stand for no end."""
-
-_INSTANTS = frozenset({"at", "now", "deadline", "good_until", "goodUntil", "lease_until", "leaseUntil", "leased_until"})
-
-
-def instant_text(at: int) -> str:
-    """Return an instant as a date in UTC, or its milliseconds if it does not look like Unix time.
-
-    Example:
-        >>> from resonate_core import display
-        >>> display.instant_text(1_767_225_600_000), display.instant_text(5000)
-        ('2026-01-01T00:00:00.000Z', '5000')
-    """
-    if not EARLIEST_DATE <= at <= LATEST_DATE:
-        return str(at)
-    date = datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=at)
-    return date.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03}Z"
-
-
-def _shown(name: str, value: object) -> object:
-    is_instant = name in _INSTANTS or name.endswith(("_at", "At"))
-    return instant_text(value) if is_instant and isinstance(value, int) else value
-
-
-def text_cell(value: object) -> str:
-    """Return a value as escaped text, cut if it is long.
-
-    Example:
-        >>> from resonate_core import display
-        >>> display.text_cell("<b>")
-        '&lt;b&gt;'
-    """
-    text = value if isinstance(value, str) else repr(value)
-    return escape(text if len(text) <= SHOWN_TEXT else text[: SHOWN_TEXT - 1] + "…")
-
-
-def table(rows: Iterable[Iterable[object]], header: Iterable[str] = (), caption: str = "") -> str:
-    """Return a plain HTML table with escaped cells.
-
-    Args:
-        rows: The cells, row by row.
-        header: The names of the columns, or none.
-        caption: The text above the table, or nothing.
-
-    Example:
-        >>> from resonate_core import display
-        >>> display.table([["a", 1]], header=["id", "n"])
-        '<table><thead><tr><th>id</th><th>n</th></tr></thead><tbody><tr><td>a</td><td>1</td></tr></tbody></table>'
-    """
-    names = "".join(f"<th>{text_cell(name)}</th>" for name in header)
-    head = f"<thead><tr>{names}</tr></thead>" if names else ""
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""  # whole: it says what is not shown
-    body = "".join("<tr>" + "".join(f"<td>{text_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table>{title}{head}<tbody>{body}</tbody></table>"
-
-
-def value_text(value: Value) -> str:
-    """Return a short text of a value: its JSON, else its raw data.
-
-    Example:
-        >>> from resonate_core import Value, display
-        >>> display.value_text(Value(data="WzEsMl0="))
-        '[1, 2]'
-    """
-    if value.data is None:
-        return "" if value.headers is None else f"headers {value.headers!r}"
-    try:
-        shown = json.dumps(value.json(), ensure_ascii=False)
-    except ValueError:
-        shown = value.data
-    return shown if not value.headers else f"{shown} headers {value.headers!r}"
-
-
-def _members(kind: str, members: Mapping[str, Any]) -> str:
-    return table(((name, "" if value is None else _shown(name, value)) for name, value in members.items()), caption=kind)
-
-
 def value_html(value: Value) -> str:
     """Return a table of a value's members."""
-    return _members("Value", {"headers": value.headers, "data": value.data, "json": value_text(value)})
+    return members_html("Value", {"headers": value.headers, "data": value.data, "json": value_text(value)})
 
 
 def promise_html(promise: Promise) -> str:
     """Return a table of a promise's members."""
-    return _members(
+    return members_html(
         "Promise",
         {
             "id": promise.id,
@@ -164,12 +81,12 @@ def promise_html(promise: Promise) -> str:
 def task_html(task: Task) -> str:
     """Return a table of a task's members."""
     names = ("id", "state", "version", "resumes", "ttl", "pid")
-    return _members("Task", {name: getattr(task, name) for name in names})
+    return members_html("Task", {name: getattr(task, name) for name in names})
 
 
 def schedule_html(schedule: Schedule) -> str:
     """Return a table of a schedule's members."""
-    return _members(
+    return members_html(
         "Schedule",
         {
             "id": schedule.id,
@@ -193,7 +110,7 @@ def job_html(job: Job) -> str:
         members["result"] = value_text(job.result)
     members["retries"] = f"{job.retry_count} of {job.max_retries}"
     attempts = job.attempts
-    members["attempts"] = _attempts_text(attempts) or "none"
+    members["attempts"] = member_text("attempts", attempts) or "none"
     if job.report:
         members["report"] = report_text(job.report)
     if job.error:
@@ -211,26 +128,26 @@ def job_html(job: Job) -> str:
         if getattr(job, name) is not None:
             members[name] = getattr(job, name)
     members["tags"] = json.dumps(dict(job.tags), ensure_ascii=False) if job.tags else ""
-    shown = [{**attempt, "error": _member_text("error", attempt.get("error"))} for attempt in attempts[-SHOWN_ROWS:]]
+    shown = [{**attempt, "error": member_text("error", attempt.get("error"))} for attempt in attempts[-SHOWN_ROWS:]]
     names = ("number", "worker", "startedAt", "finishedAt", "outcome", "error")
-    lines = ([_member_text(name, attempt.get(name)) for name in names] for attempt in shown)
-    return _members("Job", members) + (table(lines, header=names, caption="Attempts") if attempts else "")
+    lines = ([member_text(name, attempt.get(name)) for name in names] for attempt in shown)
+    return members_html("Job", members) + (table(lines, header=names, caption="Attempts") if attempts else "")
 
 
 def message_html(message: Message) -> str:
     """Return a table of a message's members."""
     names = ("kind", "id", "version", "address", "attempts", "queued_at", "key")
-    return _members("Message", {name: getattr(message, name) for name in names})
+    return members_html("Message", {name: getattr(message, name) for name in names})
 
 
 def fired_html(fired: Fired) -> str:
     """Return a table of a step's members."""
-    return _members("Fired", fired.to_dict())
+    return members_html("Fired", fired.to_dict())
 
 
 def violation_html(violation: Violation) -> str:
     """Return a table of a violation's members."""
-    return _members("Violation", violation.to_dict())
+    return members_html("Violation", violation.to_dict())
 
 
 def _preload(reply: Claim | Suspension | Fenced) -> dict[str, object]:
@@ -241,23 +158,23 @@ def _preload(reply: Claim | Suspension | Fenced) -> dict[str, object]:
 def claim_html(claim: Claim) -> str:
     """Return tables of a claim's task and promise, and of its preload if it has any."""
     preload = _preload(claim)
-    return task_html(claim.task) + promise_html(claim.promise) + (_members("Claim", preload) if preload else "")
+    return task_html(claim.task) + promise_html(claim.promise) + (members_html("Claim", preload) if preload else "")
 
 
 def suspension_html(suspension: Suspension) -> str:
     """Return a table of a suspension's members."""
-    return _members("Suspension", {"suspended": suspension.suspended, "status": suspension.status, **_preload(suspension)})
+    return members_html("Suspension", {"suspended": suspension.suspended, "status": suspension.status, **_preload(suspension)})
 
 
 def fenced_html(fenced: Fenced) -> str:
     """Return a table of a fenced promise, and of the preload if there is any."""
     preload = _preload(fenced)
-    return promise_html(fenced.promise) + (_members("Fenced", preload) if preload else "")
+    return promise_html(fenced.promise) + (members_html("Fenced", preload) if preload else "")
 
 
 def heartbeat_html(heartbeat: JobHeartbeat) -> str:
     """Return a table of the jobs that a worker should stop."""
-    return _members("JobHeartbeat", {"cancelled": ", ".join(heartbeat.cancelled), "lost": ", ".join(heartbeat.lost)})
+    return members_html("JobHeartbeat", {"cancelled": ", ".join(heartbeat.cancelled), "lost": ", ".join(heartbeat.lost)})
 
 
 def records_html(records: Iterable[Any], caption: str) -> str:
@@ -270,44 +187,9 @@ def records_html(records: Iterable[Any], caption: str) -> str:
         (True, False)
     """
     dicts = [record.to_dict() for record in records]
-    lines = [{name: _member_text(name, value) for name, value in record.items()} for record in dicts]
+    lines = [{name: member_text(name, value) for name, value in record.items()} for record in dicts]
     names = [name for name in dict.fromkeys(name for line in lines for name in line) if any(line.get(name) for line in lines)]
     return table(([line.get(name, "") for name in names] for line in lines), header=names, caption=caption)
-
-
-def _member_text(name: str, value: Any) -> str:
-    """A member of a record as text, empty if it says nothing."""
-    if isinstance(value, dict):
-        if value.keys() <= {"data", "headers"}:
-            return value_text(Value(**value)) if value else ""
-        if {"code", "message"} <= value.keys():
-            return f"{value['code']}: {value['message']}"
-        return json.dumps(value, ensure_ascii=False) if value else ""
-    if name == "attempts" and isinstance(value, list):
-        return _attempts_text(value)
-    if name == "report" and isinstance(value, dict):
-        return report_text(value)
-    if isinstance(value, list):
-        return json.dumps(value, ensure_ascii=False) if value else ""
-    return "" if value is None else str(_shown(name, value))
-
-
-def _attempts_text(attempts: list[dict[str, Any]]) -> str:
-    return f"{len(attempts)}, the last {attempts[-1].get('outcome', 'under way')}" if attempts else ""
-
-
-def report_text(report: Mapping[str, Any]) -> str:
-    """What a job last reported, in one line.
-
-    Example:
-        >>> from resonate_core.display import report_text
-        >>> report_text({"at": 0, "progress": 0.5, "lines": [{"at": 0, "attempt": 1, "text": "page 3 of 6"}]})
-        '50 %, page 3 of 6'
-    """
-    progress, lines = report.get("progress"), report.get("lines")
-    return ", ".join(
-        [*([] if progress is None else [f"{progress:.0%}".replace("%", " %")]), *([lines[-1]["text"]] if lines else [])]
-    )
 
 
 def page_html(page: PromisePage | TaskPage | SchedulePage | PromiseBatch | JobBatch) -> str:
@@ -346,54 +228,7 @@ def list_html(records: list[Any]) -> str | None:
 def replay_html(replay: Replay) -> str:
     """Return a table of a replay: whether it was the same, and the first difference."""
     names = ("ok", "steps", "line", "difference", "expected", "got")
-    return _members("Replay", {name: getattr(replay, name) for name in names if getattr(replay, name) is not None})
-
-
-def diff_html(diff: Diff) -> str:
-    """Return a table of what differs between two states."""
-    (a, start), (b, end) = diff.a, diff.b
-    counts = ", ".join(f"{count:,} {name}" for name, count in diff.counts.items() if count) or "no difference"
-    caption = f"From {a} at {instant_text(start)} to {b} at {instant_text(end)}: {counts}"
-    hidden = max(len(diff.items) - SHOWN_CHANGES, 0) + diff.left_out
-    if hidden:
-        caption += f"; {hidden:,} of them are not shown"
-    rows = [(item.kind, item.id, item.change, _change_text(item)) for item in diff.items[:SHOWN_CHANGES]]
-    return table(rows, header=("kind", "id", "change", "members"), caption=caption)
-
-
-def _change_text(change: Change) -> str:
-    parts = [
-        f"{one.name}: {_member_text(one.name, one.before) or '—'} → {_member_text(one.name, one.after) or '—'}"
-        for one in change.fields
-    ]
-    state = (change.before or change.after or {}).get("state")
-    return "; ".join(parts) if parts else f"state {state}" if state is not None else ""
-
-
-def diff_bundle(diff: Diff) -> dict[str, Any]:
-    """Return what a notebook shows of a diff beside its table: the interactive view if anywidget is installed, else nothing."""
-    widget = _diff_widget(diff)
-    return {} if widget is None else view_of(widget)
-
-
-def show_diff(diff: Diff) -> None:
-    """Show a diff in the running notebook: the interactive view if anywidget is installed, and the table for exports.
-
-    Raises:
-        NotImplementedError: No notebook runs, or anywidget is not installed; IPython then shows the table alone.
-    """
-    widget = _diff_widget(diff)
-    if widget is None:
-        raise NotImplementedError("anywidget is not installed")
-    widget._ipython_display_()
-
-
-def _diff_widget(diff: Diff) -> DiffWidget | None:
-    try:
-        from resonate_core._timeline_widget import DiffWidget
-    except ModuleNotFoundError:
-        return None
-    return DiffWidget(diff)
+    return members_html("Replay", {name: getattr(replay, name) for name in names if getattr(replay, name) is not None})
 
 
 def register() -> None:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from resonate_core._core import Store
-from resonate_core._history_jobs import JobLives, of_snapshot
-from resonate_core._instants import NEVER
-from resonate_core._lives import Life, Mark, Span
-from resonate_core._recordings import lines_of
+from resonate_core.base.instants import NEVER
 from resonate_core.errors import Invalid
+from resonate_core.explain.job_lifespans import JobLives, of_snapshot
+from resonate_core.explain.lifespans import Life, Mark, Span
+from resonate_core.explain.recordings import lines_of
 
 __all__ = ["History", "Life", "Mark", "Source", "Span"]
 

@@ -12,10 +12,10 @@ from contextlib import closing
 from functools import cache
 from typing import Any
 
-from ._caller_connections import Number, write_on
 from ._core import sqlite_library, submission_problem
-from ._server_client import VERSION, envelope
+from .base.caller_connections import Number, write_on
 from .errors import Invalid, Unsupported
+from .http.server_client import VERSION, envelope
 
 __all__ = ["submit"]
 

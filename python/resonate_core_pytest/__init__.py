@@ -152,7 +152,7 @@ def resonate_clock(request: pytest.FixtureRequest) -> Clock:
     """
     from resonate_core.testing.stage import stage_of
 
-    return stage_of(request.node).clock
+    return stage_of(request.node, default_backends(request.config)[0]).clock
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def resonate_store(request: pytest.FixtureRequest, resonate_clock: Clock) -> Ite
     """
     from resonate_core.testing.stage import stage_of
 
-    stage = stage_of(request.node, getattr(request, "param", None))
+    stage = stage_of(request.node, default_backends(request.config)[0], getattr(request, "param", None))
     yield stage.store
     stage.close()
 
@@ -173,7 +173,7 @@ def resonate_worker(request: pytest.FixtureRequest, resonate_store: Store[Any]) 
     """A worker on the store of the test: a new one, or that of the program (marker or setting ``resonate_worker``)."""
     from resonate_core.testing.stage import stage_of
 
-    return stage_of(request.node).worker
+    return stage_of(request.node, default_backends(request.config)[0]).worker
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def resonate_server(request: pytest.FixtureRequest, resonate_store: Store[Any]) 
     """A server of the store of the test, on a free port of 127.0.0.1: it has `url`, `store` and `client()`."""
     from resonate_core.testing.stage import stage_of
 
-    return stage_of(request.node).server
+    return stage_of(request.node, default_backends(request.config)[0]).server
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def resonate_explore(request: pytest.FixtureRequest) -> Explorer:
     """Search for choices that fail a scenario: `resonate_explore(scenario)`, with the seed, runs and token of the options."""
     from resonate_core.testing.exploring import Explorer
 
-    return Explorer(request.node)
+    return Explorer(request.node, seed_of(request.config))
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     from resonate_core.testing.exploring import run_explored
 
-    run_explored(pyfuncitem)
+    run_explored(pyfuncitem, seed_of(pyfuncitem.config), default_backends(pyfuncitem.config)[0])
     return True
 
 
@@ -242,5 +242,5 @@ def pytest_runtest_makereport(
     if report.failed and any(name.startswith("resonate_") for name in getattr(item, "fixturenames", ())):
         from resonate_core.testing.failing import describe
 
-        describe(item, report, call.excinfo)
+        describe(item, report, call.excinfo, seed_of(item.config))
     return report

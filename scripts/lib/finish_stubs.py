@@ -67,7 +67,7 @@ def options_of_queues(text: str) -> str:
     """Names the keywords of `Queues.set`, which the compiled function takes as they come."""
     keywords = r"(    def set\(self, name: str, \*\*kwargs: )typing\.Any\)"
     text = replaced(keywords, r"\1typing_extensions.Unpack[QueueOptions])", text)
-    return replaced(r"^import typing$", "import typing\nfrom resonate_core._queue_options import QueueOptions", text)
+    return replaced(r"^import typing$", "import typing\nfrom resonate_core.base.queue_options import QueueOptions", text)
 
 
 def alias(found: re.Match[str]) -> str:

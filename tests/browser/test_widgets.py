@@ -38,7 +38,7 @@ def _shown(widget: Any) -> Any:
 def test_a_widget_hides_its_picture_while_it_runs(kind: str) -> None:
     chromium.require()
     pytest.importorskip("anywidget")
-    from resonate_core._timeline_widget import DiffWidget
+    from resonate_core.notebook.diff_widget import DiffWidget
 
     store = rc.Store(clock=rc.ManualClock(start=1_767_225_600_000))
     store.jobs.enqueue("mail", id="m")
@@ -47,7 +47,7 @@ def test_a_widget_hides_its_picture_while_it_runs(kind: str) -> None:
     widget = {
         "timeline": lambda: rc.display.timeline(store).widget(),
         "explore": lambda: rc.display.explore(store),
-        "diff": lambda: DiffWidget(rc.diff(store, other)),
+        "diff": lambda: DiffWidget(rc.diff(store, other).to_dict(), {}),
     }[kind]()
     before, running, after = chromium.within(_shown, widget)
     assert before == [True, True] and running == [False, True, True] and after == [True, True]

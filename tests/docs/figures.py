@@ -7,8 +7,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from resonate_core._timeline_data import worker_colour
-from resonate_core._timeline_looks import WORKERS
+from resonate_core.timeline.data import worker_colour
+from resonate_core.timeline.style import WORKERS
 
 
 def axes_of(figure: Figure) -> Axes:

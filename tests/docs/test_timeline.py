@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 import resonate_core as rc
-from resonate_core._timeline_looks import BAND
+from resonate_core.timeline.style import BAND
 
 SECOND = 1000
 DAY = 86_400_000

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core._timeline_data import record_history, worker_colour
-from resonate_core._timeline_explore import MovedFork
-from resonate_core._view_modules import bundle, stylesheet
 from resonate_core.history import History
+from resonate_core.notebook.js_bundle import bundle, stylesheet
+from resonate_core.timeline.data import record_history, worker_colour
+from resonate_core.timeline.fork_slider import MovedFork
 
 SECOND, DAY = 1000, 86_400_000
 TIMER = {"resonate:timer": "true"}
@@ -327,7 +327,7 @@ def test_a_timeline_shows_itself_with_all_its_forms(store: rc.Store) -> None:
 
 
 def test_without_anywidget_the_picture_is_shown(store: rc.Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "resonate_core._timeline_widget", None)
+    monkeypatch.setitem(sys.modules, "resonate_core.timeline.widget", None)
     figure = rc.display.timeline(store)
     assert figure._repr_mimebundle_() == {} and "<svg" in figure._repr_html_()
     assert rc.diff(store, store.fork())._repr_mimebundle_() == {}

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core._timeline_data import worker_colour
-from resonate_core._timeline_page import json_script
-from resonate_core._view_modules import bundle, stylesheet
+from resonate_core.notebook.js_bundle import bundle, stylesheet
+from resonate_core.timeline.data import worker_colour
+from resonate_core.timeline.page import json_script
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [

@@ -13,8 +13,8 @@ import pytest
 from figures import axes_of, bars_with_heights, colour_of, explained, rows
 
 import resonate_core as rc
-from resonate_core._timeline_looks import BAND
 from resonate_core.history import History, Span
+from resonate_core.timeline.style import BAND
 from resonate_core.worker import JobContext, Retry, Snooze, Worker
 
 SECOND = 1000

@@ -18,7 +18,7 @@ LONGEST_FILE = 480
 NAME_LIST = "cpp/include/resonate/fields.hpp"
 CLOCK_FILE = "cpp/src/clock.cpp"
 # The only files of the package that may read the system's time; all others ask a store or a clock.
-PYTHON_CLOCK_FILES = frozenset({"python/resonate_core/_stopwatch.py"})
+PYTHON_CLOCK_FILES = frozenset({"python/resonate_core/base/stopwatch.py"})
 
 
 @dataclass(frozen=True)

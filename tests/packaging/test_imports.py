@@ -51,10 +51,10 @@ def test_a_store_imports_no_more() -> None:
 @pytest.mark.parametrize(
     ("name", "module"),
     [
-        ("connect", "resonate_core._connect"),
+        ("connect", "resonate_core.client"),
         ("display", "resonate_core.display"),
         ("submit", "resonate_core.submission"),
-        ("Subscription", "resonate_core._messages"),
+        ("Subscription", "resonate_core.calls.delivery"),
     ],
 )
 def test_a_later_name_imports_its_module(name: str, module: str) -> None:

@@ -6,7 +6,7 @@ import json
 
 from property.in_step import Clocks, Stores
 from property.script import Script
-from resonate_core._json_differences import differences
+from resonate_core.base.json_differences import differences
 from resonate_core.conformance.compare import plain_reply, sorted_lists
 
 PLAIN_STATUSES = (200, 300)

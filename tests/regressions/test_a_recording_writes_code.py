@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core._recordings import KINDS, STEPS
+from resonate_core.explain.recordings import KINDS, STEPS
 from resonate_core.history import History
 from resonate_core.testing import stories
 from resonate_core.testing.regressions import Source, text_of

@@ -16,7 +16,7 @@ import pytest
 
 import resonate_core as rc
 from enemy_server import Asked, Respond, Sent, chunked, enemy, envelope, http, with_data, zeros
-from resonate_core._remote import Remote
+from resonate_core.http.remote import Remote
 from resonate_core.worker import Worker
 
 STORE = rc.Store(clock=rc.ManualClock())

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core import _messages
 from resonate_core.asgi import create_app
+from resonate_core.calls import delivery
 from resonate_core.worker import Worker
 
 Note = Callable[[str], None]
@@ -221,7 +221,7 @@ def test_a_store_that_cannot_be_read_is_collected(monkeypatch, caplog):
         raise rc.StoreError("the disk is gone")
 
     caplog.set_level(logging.CRITICAL, "resonate_core.delivery")  # as above
-    monkeypatch.setattr(_messages._Handlers, "deliver", fail)
+    monkeypatch.setattr(delivery._Handlers, "deliver", fail)
 
     def scope() -> weakref.ref[rc.Store]:
         store = rc.Store()

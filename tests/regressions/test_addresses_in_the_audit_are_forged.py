@@ -14,8 +14,8 @@ import pytest
 import uvicorn
 
 import resonate_core as rc
-from resonate_core._forwarded import client_address
 from resonate_core.asgi import AuthSettings, ServerSettings, UiSettings
+from resonate_core.base.forwarded import client_address
 from resonate_core.server.settings import Settings
 from resonate_core.testing.servers import Listener
 from resonate_core.ui import create_ui

@@ -129,7 +129,7 @@ def test_without_anywidget_the_page_of_a_repository_shows_the_picture(monkeypatc
     from resonate_core import _timeline_shown
 
     published: list[Any] = []
-    monkeypatch.setitem(sys.modules, "resonate_core._timeline_widget", None)
+    monkeypatch.setitem(sys.modules, "resonate_core.timeline.widget", None)
     monkeypatch.setattr(_timeline_shown, "publish", lambda *shown: published.append(shown))
     rc.display.timeline(rc.Store(clock=rc.ManualClock()))._ipython_display_()
     ((widget, picture),) = published

@@ -23,9 +23,9 @@ from resonate.resonate import Resonate
 from resonate.retry import Constant, Never
 from resonate.types import Value
 
-from resonate_core._failed_attempts import FailedAttempt, failed_attempts
-from resonate_core._lineage import calls_of
+from resonate_core.base.failed_attempts import FailedAttempt, failed_attempts
 from resonate_core.connection import Connection, sdk
+from resonate_core.explain.call_tree import calls_of
 from resonate_core.ui.access import StoreAccess
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.parameters import Parameters

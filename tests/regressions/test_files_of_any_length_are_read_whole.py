@@ -15,7 +15,7 @@ import pytest
 
 import resonate_core as rc
 from command_line import run_command
-from resonate_core._files import MOST_OF_A_TEXT
+from resonate_core.base.files import MOST_OF_A_TEXT
 
 _MEMORY = 2_000_000_000
 
@@ -66,7 +66,7 @@ def test_a_device_without_end_is_an_error(name: str, tmp_path: Path) -> None:
 def test_each_text_of_a_file_has_a_limit(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resonate_core._files.MOST_OF_A_TEXT", 100)
+    monkeypatch.setattr("resonate_core.base.files.MOST_OF_A_TEXT", 100)
     monkeypatch.chdir(tmp_path)
     rc.Store(tmp_path / "a.db").close()
     long = tmp_path / "long.json"
@@ -158,7 +158,7 @@ def test_a_recording_is_a_regular_file(tmp_path: Path) -> None:
 def test_the_lines_of_a_recording_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from resonate_core.history import History
 
-    monkeypatch.setattr("resonate_core._recordings.MOST_OF_A_LINE", 1000)
+    monkeypatch.setattr("resonate_core.explain.recordings.MOST_OF_A_LINE", 1000)
     (tmp_path / "long.jsonl").write_bytes(b" " * 1001)
     with pytest.raises(rc.Invalid, match=r"trace line 1: a line must have at most 1000 bytes"):
         History(tmp_path / "long.jsonl")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from resonate_core._failed_attempts import FailedAttempt, FailedAttempts
+from resonate_core.base.failed_attempts import FailedAttempt, FailedAttempts
 
 
 def failed_once(id: str) -> FailedAttempt:
@@ -79,8 +79,8 @@ def test_files_that_crashed_processes_left_are_removed(beside: str, tmp_path: Pa
 FORKED = """
 import os, sys
 from resonate_core import Store
-from resonate_core._failed_attempts import FailedAttempt, failed_attempts
-from resonate_core._standstills import Standstill, note, standstills_of
+from resonate_core.base.failed_attempts import FailedAttempt, failed_attempts
+from resonate_core.base.standstills import Standstill, note, standstills_of
 
 def failed(id):
     return FailedAttempt(id, "t", "f", "w", 1, "ValueError: no", 5)

@@ -25,7 +25,7 @@ import postgres_server
 import resonate_core as rc
 from backends import PGBOUNCER, POSTGRES, require
 from command_line import run_command
-from resonate_core._wakeup import Wakeup
+from resonate_core.calls.wakeup import Wakeup
 
 FAR = 10**15
 ROLE = f"limited_{os.getpid()}"

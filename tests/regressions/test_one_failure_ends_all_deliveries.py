@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core._damper import Damper
+from resonate_core.base.release_delay import Damper
 from resonate_core.server import delivery, driver
 from resonate_core.server.delivery import Declined, Delivery, Send
 from resonate_core.server.driver import Driver

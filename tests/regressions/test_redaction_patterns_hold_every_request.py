@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core._globs import Globs
+from resonate_core.base.globs import Globs
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.redaction import BUDGET, REDACTED, Redaction, Rules
 from ui.ui_client import client_of

@@ -126,4 +126,4 @@ def test_one_place_makes_the_clients() -> None:
         for line in file.read_text().splitlines()
         if made.search(line) and ">>>" not in line and "... " not in line
     ]
-    assert found == ["_http.py", "_http.py"]
+    assert found == ["http/client.py", "http/client.py"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core._unknown_types import put_back_in
+from resonate_core.explain.unknown_types import put_back_in
 from resonate_core.server.metrics import Metrics
 from resonate_core.worker import Retry, Snooze, Worker
 from ui.ui_client import client_of

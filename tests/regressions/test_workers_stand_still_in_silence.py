@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import pytest
 
 import resonate_core as rc
-from resonate_core._standstills import HeldSlot, Standstill
+from resonate_core.base.standstills import HeldSlot, Standstill
 from resonate_core.server.metrics import Metrics
 from resonate_core.testing import serving
 from resonate_core.worker import Worker, session

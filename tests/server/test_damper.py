@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 import resonate_core as rc
-from resonate_core._damper import FIRST_PAUSE, LONGEST_PAUSE, Damper
 from resonate_core.asgi import create_app
+from resonate_core.base.release_delay import FIRST_PAUSE, LONGEST_PAUSE, Damper
 
 FAR = 4_000_000_000_000
 

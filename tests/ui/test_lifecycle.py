@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import resonate_core
-from resonate_core._states import JOB_STATES, PROMISE_STATES, STATES_BEFORE
+from resonate_core.base.states import JOB_STATES, PROMISE_STATES, STATES_BEFORE
 from resonate_core.conformance.tables.job_transitions import CELLS
 
 MODULE = Path(resonate_core.__file__).parent / "ui" / "modules" / "format.js"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core._calls import async_faces, sync_faces
 from resonate_core.aio import AsyncStore, AsyncStoreJobs, AsyncStorePromises
+from resonate_core.calls import async_faces, sync_faces
 from resonate_core.client import AsyncClient, AsyncClientJobs, Client, ClientJobs
 
 STUB = Path(rc.__file__).with_name("_core.pyi")

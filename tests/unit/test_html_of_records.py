@@ -75,9 +75,9 @@ def test_a_replay(store: rc.Store) -> None:
 def test_a_long_diff_counts_the_rest(store: rc.Store) -> None:
     other = store.fork()
     other.promises.create_many([f"p{number:03}" for number in range(150)], 1000)
-    html = display.diff_html(rc.diff(store, other))
+    html = rc.diff(store, other)._repr_html_()
     assert "150 added; 50 of them are not shown" in html and html.count("<tr>") == 101
-    assert "no difference" in display.diff_html(rc.diff(store, store.fork()))
+    assert "no difference" in rc.diff(store, store.fork())._repr_html_()
 
 
 def test_ipython_shows_lists_and_replays() -> None:

@@ -150,7 +150,7 @@ def test_a_handler_can_be_called(store):
 
 def test_the_server_leaves_a_handled_scheme_alone():
     pytest.importorskip("starlette")
-    from resonate_core._damper import Damper
+    from resonate_core.base.release_delay import Damper
     from resonate_core.server.delivery import Declined, Delivery
     from resonate_core.server.metrics import Metrics
 

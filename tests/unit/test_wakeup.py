@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import resonate_core as rc
-from resonate_core._wakeup import Wakeup
+from resonate_core.calls.wakeup import Wakeup
 
 FAR = 10**15
 TAGS = {"resonate:target": "poll://any@g"}

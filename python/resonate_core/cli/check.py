@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import resonate_core as rc
-from resonate_core._extras import how_to_install
-from resonate_core._instants import counted
+from resonate_core.base.extras import how_to_install
+from resonate_core.base.instants import counted
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.places import Place, place_of
 from resonate_core.cli.show import clean, put, say

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from resonate_core._foreign_text import is_clean
-from resonate_core._states import JOB_STATES, PROMISE_STATES, TASK_STATES
+from resonate_core.base.states import JOB_STATES, PROMISE_STATES, TASK_STATES
 from resonate_core.cli.command import StoreFlags, open_target
 from resonate_core.cli.exits import Failure
 from resonate_core.cli.target import DIALECTS, Access, Target

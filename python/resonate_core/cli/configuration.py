@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from resonate_core._extras import how_to_install
+from resonate_core.base.extras import how_to_install
 from resonate_core.cli.exits import Exit, Failure
 
 if TYPE_CHECKING:

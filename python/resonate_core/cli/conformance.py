@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import typer
 
 import resonate_core as rc
-from resonate_core._extras import how_to_install
 from resonate_core._foreign_text import clean_json
-from resonate_core._server_client import NoEnvelope
+from resonate_core.base.extras import how_to_install
 from resonate_core.cli.exits import Exit, Failure, code_of
 from resonate_core.cli.show import put, say
 from resonate_core.cli.target import DIALECTS
 from resonate_core.cli.values import duration
+from resonate_core.http.server_client import NoEnvelope
 
 __all__ = ["conformance"]
 

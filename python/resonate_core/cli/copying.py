@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import resonate_core as rc
-from resonate_core._instants import counted
+from resonate_core.base.instants import counted
 from resonate_core.cli.command import CONFIG, JSON, place_with_options
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.show import Output

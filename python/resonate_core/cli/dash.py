@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 import resonate_core as rc
-from resonate_core._states import JOB_STATES
-from resonate_core._stopwatch import seconds
+from resonate_core.base.states import JOB_STATES
+from resonate_core.base.stopwatch import seconds
 from resonate_core.cli.command import Session
 from resonate_core.cli.completion import queues
 from resonate_core.cli.dash_frame import Frame, Reader, failed_at

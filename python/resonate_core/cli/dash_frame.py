@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from resonate_core._stopwatch import seconds
+from resonate_core.base.stopwatch import seconds
 from resonate_core.cli.exits import is_done
 from resonate_core.cli.show import moment
 from resonate_core.cli.target import Envelope, Target, refusal

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core._states import JOB_STATES
+from resonate_core.base.states import JOB_STATES
 from resonate_core.cli import jobs_act, jobs_types
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.exits import Exit, Failure

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core._instants import counted
-from resonate_core._states import STATES_BEFORE
+from resonate_core.base.instants import counted
+from resonate_core.base.states import STATES_BEFORE
 from resonate_core.cli.command import Session
 from resonate_core.cli.completion import job_states
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core._states import ended_at
-from resonate_core._stopwatch import seconds
+from resonate_core.base.states import ended_at
+from resonate_core.base.stopwatch import seconds
 from resonate_core.cli.command import Session
 from resonate_core.cli.ending import ended_by_signals
 from resonate_core.cli.exits import Exit, Failure, is_done

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from resonate_core._states import PROMISE_STATES
+from resonate_core.base.states import PROMISE_STATES
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.completion import promise_states
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, KEY, LIMIT, MATCH, PARAM, RAW, TAGS, TARGET, TIMEOUT, VALUE

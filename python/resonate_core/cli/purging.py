@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from resonate_core import Store
-from resonate_core._instants import counted, moment
-from resonate_core._states import ENDED_AT, PROMISE_STATES, ended_at
+from resonate_core.base.instants import counted, moment
+from resonate_core.base.states import ENDED_AT, PROMISE_STATES, ended_at
 from resonate_core.cli.command import Session
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.show import confirmed, need_terminal

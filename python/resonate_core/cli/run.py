@@ -12,9 +12,9 @@ from typing import Any
 import typer
 
 import resonate_core as rc
-from resonate_core._surroundings import OddSurroundings
 from resonate_core.cli.exits import Exit, Failure, OutputClosed, code_of
 from resonate_core.cli.show import put_json, say
+from resonate_core.http.surroundings import OddSurroundings
 
 __all__ = ["run"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core._extras import how_to_install
+from resonate_core.base.extras import how_to_install
 from resonate_core.cli.command import CONFIG, JSON, group, with_parameters
 from resonate_core.cli.configuration import config_file, described, load
 from resonate_core.cli.exits import Exit, Failure

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from resonate_core._foreign_text import clean, clean_json, clean_lines
-from resonate_core._instants import counted, length, moment
-from resonate_core._payloads import decoded
+from resonate_core.base.instants import counted, length, moment
+from resonate_core.base.payloads import decoded
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.values import now
 

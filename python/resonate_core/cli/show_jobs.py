@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from resonate_core._instants import counted
-from resonate_core._states import JOB_STATES, ended_at, next_at
+from resonate_core.base.instants import counted
+from resonate_core.base.states import JOB_STATES, ended_at, next_at
 from resonate_core.cli.jobs_table import Column, fits, fitted, text
 from resonate_core.cli.notation import exact, groups_text, policy_text, rate_text
 from resonate_core.cli.show import COLOURS, Output, beside, length, moment, payload_text, put, say
 from resonate_core.cli.values import now
-from resonate_core.display import report_text
+from resonate_core.notebook.html import report_text
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -13,14 +13,14 @@ from types import TracebackType
 from typing import Any
 
 import resonate_core as rc
-from resonate_core._answers import checked, used
 from resonate_core._foreign_text import MOST_OF_A_REFUSAL, excerpt
-from resonate_core._lineage import Requests
-from resonate_core._server_client import NoEnvelope, Unreachable, envelope
-from resonate_core._surroundings import OddSurroundings
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
 from resonate_core.cli.places import Place, refuse_missing
 from resonate_core.cli.show import say
+from resonate_core.explain.call_tree import Requests
+from resonate_core.http.answers import checked, used
+from resonate_core.http.server_client import NoEnvelope, Unreachable, envelope
+from resonate_core.http.surroundings import OddSurroundings
 
 __all__ = ["DIALECTS", "Access", "Envelope", "FileTarget", "Target", "UrlTarget"]
 
@@ -169,7 +169,7 @@ class UrlTarget(Target):
     """
 
     def __init__(self, url: str, dialect: str = DIALECTS[0], token: str | None = None, timeout: float = 30) -> None:
-        from resonate_core._remote import Remote  # not above: a store in a file needs no asyncio
+        from resonate_core.http.remote import Remote  # not above: a store in a file needs no asyncio
 
         super().__init__(dialect, token)
         try:

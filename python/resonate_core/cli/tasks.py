@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core._states import TASK_STATES
+from resonate_core.base.states import TASK_STATES
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.completion import task_states
 from resonate_core.cli.exits import Exit, Failure, is_done

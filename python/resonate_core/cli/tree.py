@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from resonate_core._lineage import Call, calls_of, in_order
 from resonate_core.cli.command import Session
 from resonate_core.cli.options import ID
 from resonate_core.cli.show import COLOURS, clean, length
 from resonate_core.cli.values import now
+from resonate_core.explain.call_tree import Call, calls_of, in_order
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import resonate_core as rc
-from resonate_core._extras import how_to_install
-from resonate_core._files import refuse_irregular
-from resonate_core._surroundings import OddSurroundings
+from resonate_core.base.extras import how_to_install
+from resonate_core.base.files import refuse_irregular
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.places import place_of, refuse_missing
 from resonate_core.cli.show import put, say
+from resonate_core.http.surroundings import OddSurroundings
 
 if TYPE_CHECKING:
     from resonate_core.ui.mounted import MountedUi

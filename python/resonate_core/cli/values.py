@@ -12,8 +12,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, NoReturn
 
 import resonate_core as rc
-from resonate_core._files import read_text, text_of
-from resonate_core._payloads import parse_json
+from resonate_core.base.files import read_text, text_of
+from resonate_core.base.payloads import parse_json
 from resonate_core.cli.exits import Exit, Failure
 
 __all__ = ["SETTLED_STATES", "duration", "encode", "instant", "now", "one_of", "pairs", "payload", "read_json", "tags_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import resonate_core as rc
-from resonate_core._instants import when
+from resonate_core.base.instants import when
 from resonate_core.cli.command import Session
 from resonate_core.cli.exits import Exit, Failure, code_of
 from resonate_core.cli.options import ID

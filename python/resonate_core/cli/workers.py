@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from resonate_core._instants import counted
+from resonate_core.base.instants import counted
 from resonate_core.cli.command import Session
 from resonate_core.cli.jobs_table import Column, fitted, text
 from resonate_core.cli.show import length, say

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._answers import bounded, parsed
-from .._http_answers import Answer as HttpAnswer
-from .._server_client import NoBatch, ServerClient
-from .._stopwatch import doubled, seconds
+from ..base.stopwatch import doubled, seconds
 from ..errors import ResonateError, Unreachable
+from ..http.answers import bounded, parsed
+from ..http.bodies import Answer as HttpAnswer
+from ..http.server_client import NoBatch, ServerClient
 
 __all__ = ["Answer", "JudgedServer", "local_ms"]
 

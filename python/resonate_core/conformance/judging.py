@@ -6,9 +6,9 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 
-from .._server_client import NoEnvelope
-from .._stopwatch import seconds
+from ..base.stopwatch import seconds
 from ..errors import ResonateError
+from ..http.server_client import NoEnvelope
 from . import concurrent, programs
 from .exchange import JudgedServer
 from .findings import NotJudged, Verdict

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._server_client import NoEnvelope
 from ..errors import ResonateError
+from ..http.server_client import NoEnvelope
 from .exchange import JudgedServer
 from .requests import V26, request
 from .twin import Twin

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .._linearizability import Operation, order_of
+from ..base.linearizability import Operation, order_of
 from .compare import plain_reply
 from .reference import Model
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from .._json_differences import differences
+from ..base.json_differences import differences
 from .compare import plain_reply
 from .exchange import Answer, JudgedServer, local_ms
 from .findings import Finding, NotJudged, Verdict

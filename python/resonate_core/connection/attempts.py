@@ -11,8 +11,8 @@ import sys
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from .._failed_attempts import FailedAttempt, FailedAttempts, failed_attempts
-from .._instants import length, moment
+from ..base.failed_attempts import FailedAttempt, FailedAttempts, failed_attempts
+from ..base.instants import length, moment
 from .sdk import code_of, go_without
 from .work import Member, Work, current_work
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from .. import ManualClock, Store
-from .._damper import ENDS_OF_RUNS, IN_A_ROW, Damper
+from ..base.release_delay import ENDS_OF_RUNS, IN_A_ROW, Damper
 from .work import Member
 
 __all__ = ["Address", "Delivery", "anycast", "moves_clock", "parse", "served_by", "unicast"]

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from .. import Store
-from .._store_threads import call_apart
-from .._wakeup import Wakeup
+from ..calls.store_threads import call_apart
+from ..calls.wakeup import Wakeup
 from .attempts import Attempts
 from .delivery import Delivery, moves_clock
 from .timekeeper import Timekeeper

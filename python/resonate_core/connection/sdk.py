@@ -8,7 +8,7 @@ import sys
 from functools import reduce
 from types import CodeType, ModuleType
 
-from resonate_core._extras import how_to_install
+from resonate_core.base.extras import how_to_install
 
 __all__ = ["SdkMissing", "code_of", "go_without", "sdk_module"]
 

@@ -20,7 +20,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from .._stopwatch import seconds as stopwatch
+from ..base.stopwatch import seconds as stopwatch
 from .attempts import Attempts
 from .delivery import Delivery
 from .work import Ledger, Member, Work, current_work

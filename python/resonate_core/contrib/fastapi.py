@@ -29,9 +29,9 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .._calls.call import Call, Together, nothing
 from .._core import Store
-from .._extras import how_to_install
+from ..base.extras import how_to_install
+from ..calls.call import Call, Together, nothing
 from ..errors import ResonateError
 from ..worker import WorkerTask
 from ..worker.wire import enqueue_data

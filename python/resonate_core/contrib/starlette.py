@@ -32,8 +32,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from .._core import Store
-from .._extras import how_to_install
-from .._store_threads import call_apart, open_apart
+from ..base.extras import how_to_install
+from ..calls.store_threads import call_apart, open_apart
 from ..errors import ResonateError
 from ..submission import DEFAULT_SCHEMA
 from ..worker import Worker

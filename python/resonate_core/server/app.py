@@ -14,10 +14,10 @@ from urllib.parse import quote
 from starlette.middleware.cors import CORSMiddleware
 
 from .._core import Envelope, RequestLimits, Store
-from .._damper import ENDS_OF_RUNS
-from .._forwarded import PEER_IS_KNOWN
-from .._stopwatch import seconds
-from .._store_threads import open_apart
+from ..base.forwarded import PEER_IS_KNOWN
+from ..base.release_delay import ENDS_OF_RUNS
+from ..base.stopwatch import seconds
+from ..calls.store_threads import open_apart
 from ..errors import StoreBusy, StoreError
 from .authorizer import REASONS, Authorizer, header
 from .batcher import Answer

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from resonate_core._core import Clock, SystemClock
-from resonate_core._files import read_setting
-from resonate_core._globs import Globs
+from resonate_core.base.files import read_setting
+from resonate_core.base.globs import Globs
 from resonate_core.ui.principal import SHARED_QUEUE
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .._core import Envelope, Store
-from .._stopwatch import seconds
+from ..base.stopwatch import seconds
 from .serial_executor import SerialExecutor
 
 if TYPE_CHECKING:

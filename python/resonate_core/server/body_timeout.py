@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from .._stopwatch import seconds as now
+from ..base.stopwatch import seconds as now
 
 if TYPE_CHECKING:
     from starlette.types import Receive

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .._core import Envelope, RequestLimits, Store
-from .._forwarded import client_address
+from ..base.forwarded import client_address
 from ..ui.app import UiApp
 from ..ui.local import local_role
 from ..ui.options import Role, UiOptions

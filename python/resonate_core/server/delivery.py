@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-from .._messages import handled_schemes, on_handler_end
+from ..calls.delivery import handled_schemes, on_handler_end
 from ..errors import NotFound, StoreError
 from .addresses import scheme_of
 
 if TYPE_CHECKING:
     from .._core import Message, Store
-    from .._damper import Damper
+    from ..base.release_delay import Damper
     from .leases import Leases
     from .metrics import Metrics
     from .serial_executor import Call

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core import ManualClock
-from .._wakeup import Wakeup
+from ..calls.wakeup import Wakeup
 from ..errors import Closed
 from .outage import Outage
 

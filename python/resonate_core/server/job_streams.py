@@ -9,8 +9,8 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .._stopwatch import seconds
-from .._wakeup import Wakeup
+from ..base.stopwatch import seconds
+from ..calls.wakeup import Wakeup
 from ..errors import Closed, Invalid, NotFound
 from . import event_stream
 from .outage import Outage

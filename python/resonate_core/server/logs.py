@@ -8,8 +8,8 @@ import sys
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from .._extras import how_to_install
 from .._foreign_text import clean, clean_json
+from ..base.extras import how_to_install
 
 if TYPE_CHECKING:
     from .._core import Envelope

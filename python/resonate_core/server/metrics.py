@@ -13,8 +13,8 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, genera
 from prometheus_client.registry import Collector
 
 from .._core import database_counts, request_kinds
-from .._standstills import standstills_of
-from .._unknown_types import put_back_in
+from ..base.standstills import standstills_of
+from ..explain.unknown_types import put_back_in
 from .queue_metrics import QueueMetrics
 from .store_metrics import StoreMetrics
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from .._host_names import is_own_name
-from .._loopback import is_loopback
+from ..base.loopback import is_loopback
+from ..http.host_names import is_own_name
 
 if TYPE_CHECKING:
     from starlette.types import Scope

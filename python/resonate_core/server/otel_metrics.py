@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._extras import how_to_install
-from .._stopwatch import seconds
+from ..base.extras import how_to_install
+from ..base.stopwatch import seconds
 from ..errors import StoreError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .._stopwatch import seconds
+from ..base.stopwatch import seconds
 from . import event_stream
 from .addresses import PollAddress, canonical_poll, parse_poll
 from .delivery import Declined, Delivery, Send, is_execute

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .._stopwatch import doubled, seconds
+from ..base.stopwatch import doubled, seconds
 from .delivery import Declined, Delivery, Send, is_execute
 from .push_client import PushClient, PushFailed
 

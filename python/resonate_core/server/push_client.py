@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 import httpcore
 
-from .._surroundings import check_authorities
+from ..http.surroundings import check_authorities
 from .egress import AddressPolicy, GuardedBackend, NotCallable, Resolver, Target, parse_target, system_resolver
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import Any
 import uvicorn
 
 from .._core import Store
-from .._files import refuse_irregular
-from .._surroundings import check_authorities
+from ..base.files import refuse_irregular
 from ..errors import ClockWarning, ResonateError
+from ..http.surroundings import check_authorities
 from .app import ResonateApp
 from .http_protocol import limited_protocol
 from .logs import configure

@@ -8,8 +8,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from .._core import Store
-from .._damper import Damper
-from .._stopwatch import seconds
+from ..base.release_delay import Damper
+from ..base.stopwatch import seconds
 from .batcher import Batcher
 from .body_timeout import BodyTimeout
 from .delivery import Delivery

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from .._files import read_setting, refuse_irregular
+from ..base.files import read_setting, refuse_irregular
 
 if sys.version_info >= (3, 11):
     import tomllib

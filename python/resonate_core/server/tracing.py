@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from .._extras import how_to_install
+from ..base.extras import how_to_install
 from .metrics import KINDS
 
 if TYPE_CHECKING:

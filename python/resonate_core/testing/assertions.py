@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import Job, Promise, Store
-from .._json_differences import differences
-from ..display import instant_text, value_text
+from ..base.json_differences import differences
 from ..errors import NotFound
+from ..notebook.html import instant_text, value_text
 from .differences import cut, state_differences
 from .waiting import holder_text, paths_between, rows_of, why_pending
 

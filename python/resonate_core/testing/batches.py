@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pickle import PicklingError
 from typing import Any
 
-from .._stopwatch import seconds as stopwatch
+from ..base.stopwatch import seconds as stopwatch
 from .choices import Choices
 from .determinism import repeat
 from .failures import Found
-from .scenarios import failure_of, kind_of, run_of, summary_of
+from .scenario_runs import run_of
+from .scenarios import failure_of, kind_of, summary_of
 from .searches import Search
 
 __all__ = ["Batch", "Plan", "batches"]

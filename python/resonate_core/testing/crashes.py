@@ -11,7 +11,8 @@ from ..connection.sdk import sdk_module
 from .choices import Choices, Draws
 from .exploration import explore
 from .failures import Report
-from .scenarios import failure_of, run_of
+from .scenario_runs import run_of
+from .scenarios import failure_of
 from .searches import CrashSearch
 
 __all__ = ["CrashingConnection", "crash_at_every_request"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .._json_differences import differences
+from ..base.json_differences import differences
 
 __all__ = ["MOST_LINES", "cut", "state_differences"]
 

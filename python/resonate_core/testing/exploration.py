@@ -7,19 +7,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from .._stopwatch import seconds as stopwatch
+from ..base.stopwatch import seconds as stopwatch
 from .batches import Batch, Plan, batches
 from .choices import Choice, ChoiceLimit, Choices, Draws
 from .determinism import repeat, require_equal
 from .failures import Failure, NotDeterministic, Report
 from .progress import progress_of
+from .scenario_runs import run_of
 from .scenarios import (
     check_arguments,
     failure_of,
     is_simulated,
     kind_of,
     name_of,
-    run_of,
     source_of,
     story_of,
     trimmed,

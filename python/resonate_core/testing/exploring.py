@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from .choices import Choices
+from .exploration import explore
 from .failing import FAILURE, TRACES
+from .failures import Failure
 from .regressions import Source
 from .scenarios import name_of, source_of
-from .stage import Stage, options_of, stage_of
+from .stage import Stage, stage_of
 from .tokens import decode
 from .traces import trace_of
 
@@ -32,10 +34,12 @@ class Explorer:
 
     Args:
         item: The test.
+        seed: The seed of the run of pytest.
     """
 
-    def __init__(self, item: pytest.Item) -> None:
+    def __init__(self, item: pytest.Item, seed: int) -> None:
         self._item = item
+        self._seed = seed
 
     def __call__(self, scenario: Callable[..., Any], **options: Any) -> Any:
         """Search for choices that fail a scenario.
@@ -64,17 +68,13 @@ class Explorer:
             test: Where the scenario is, if it is made of a test with fixtures.
         """
         __tracebackhide__ = True
-        import resonate_core_pytest as plugin
-
-        from . import Failure, explore
-
         config = self._item.config
         token, runs = config.getoption("resonate_replay"), config.getoption("resonate_runs")
-        given = {"seed": plugin.seed_of(config), "progress": False, **options}
+        given = {"seed": self._seed, "progress": False, **options}
         if runs is not None:
             given["runs"] = runs
         if config.getoption("resonate_seed") is not None:
-            given["seed"] = plugin.seed_of(config)
+            given["seed"] = self._seed
         if token is not None:
             given["replay"] = self._token_of(scenario, token)
         try:
@@ -93,11 +93,13 @@ class Explorer:
         return token
 
 
-def run_explored(item: pytest.Function) -> None:
+def run_explored(item: pytest.Function, seed: int, back_end: str) -> None:
     """Run a test with the marker ``resonate_explore`` many times.
 
     Args:
         item: The test.
+        seed: The seed of the run of pytest.
+        back_end: The storage of tests that choose none.
 
     Raises:
         Failure: A run fails.
@@ -112,8 +114,8 @@ def run_explored(item: pytest.Function) -> None:
     names = item._fixtureinfo.argnames
     shared = {name: item.funcargs[name] for name in names if name not in OF_A_RUN}
     used = [name for name in PARTS if f"resonate_{name}" in names]
-    scenario = _scenario(item, shared, used)
-    Explorer(item).search(scenario, marker.kwargs, source_of(_function_of(item), _fixtures_of_module(item)))
+    scenario = _scenario(item, shared, used, back_end)
+    Explorer(item, seed).search(scenario, marker.kwargs, source_of(_function_of(item), _fixtures_of_module(item)))
 
 
 def _function_of(item: pytest.Function) -> Callable[..., Any]:
@@ -128,7 +130,7 @@ def _fixtures_of_module(item: pytest.Function) -> list[str]:
     return [one.__name__ for one in made if one.__module__ == item.module.__name__ and hasattr(item.module, one.__name__)]
 
 
-def _scenario(item: pytest.Function, shared: Mapping[str, Any], used: list[str]) -> Callable[..., Any]:
+def _scenario(item: pytest.Function, shared: Mapping[str, Any], used: list[str], back_end: str) -> Callable[..., Any]:
     function = _function_of(item)
     if inspect.iscoroutinefunction(function):
 
@@ -140,7 +142,7 @@ def _scenario(item: pytest.Function, shared: Mapping[str, Any], used: list[str])
 
     wants_choices = "resonate_choices" in item._fixtureinfo.argnames
     # Each run is its own stage; `Choices.follow` records the store of the shortest run.
-    options = replace(options_of(item), record=False, back_end=stage_of(item).options.back_end)
+    options = replace(stage_of(item, back_end).options, record=False)
 
     @functools.wraps(function)
     def with_choices(choices: Choices) -> None:

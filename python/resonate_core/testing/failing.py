@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from _pytest._code.code import ExceptionChainRepr, ExceptionRepr, ReprEntry
 
-from .._extras import how_to_install
+from ..base.extras import how_to_install
 from .differences import cut
 from .stage import STAGE
 from .stories import sentence
@@ -67,17 +67,15 @@ def story_of(trace: str) -> list[str]:
     return [f"{at:>{width}}  {text}" for at, text in sentences]
 
 
-def describe(item: pytest.Item, report: pytest.TestReport, raised: pytest.ExceptionInfo[BaseException] | None) -> None:
+def describe(item: pytest.Item, report: pytest.TestReport, raised: pytest.ExceptionInfo[BaseException] | None, seed: int) -> None:
     """Add the seed, the story and the places of the picture and the trace to the report of a failed test.
 
     Args:
         item: The test.
         report: Its report.
         raised: Its exception.
+        seed: The seed of the run of pytest.
     """
-    import resonate_core_pytest as plugin
-
-    seed = plugin.seed_of(item.config)
     failure = item.stash.get(FAILURE, None)
     trace = item.stash.get(TRACES, "") or (item.stash[STAGE].trace.getvalue() if STAGE in item.stash else "")
     lines = [f"seed {seed}; run it again with --resonate-seed={seed}"]

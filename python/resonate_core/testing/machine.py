@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, ClassVar
 
 from .._core import ManualClock, Store
-from .._extras import how_to_install
+from ..base.extras import how_to_install
 from ..errors import Conflict, NotFound, Unprocessable
 from .differences import cut
 from .operations.job_resolver import FAR_AHEAD, JobResolver

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from .._extras import how_to_install
+from ..base.extras import how_to_install
 
 if TYPE_CHECKING:
     from .failures import Report

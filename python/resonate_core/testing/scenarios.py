@@ -6,11 +6,9 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 from .choices import ChoiceLimit, Choices
 from .regressions import Source
@@ -21,11 +19,11 @@ __all__ = [
     "is_simulated",
     "kind_of",
     "name_of",
-    "run_of",
     "source_of",
     "story_of",
     "summary_of",
     "trimmed",
+    "unwrapped",
 ]
 
 #: The folder of the package. A failure is known by the line outside it.
@@ -34,7 +32,8 @@ _PACKAGE = str(Path(__file__).parent.parent)
 _ASYNCIO = str(Path(inspect.__file__).parent / "asyncio")
 
 
-def _unwrapped(scenario: Callable[..., Any]) -> Any:
+def unwrapped(scenario: Callable[..., Any]) -> Any:
+    """Return the function of a scenario, without partial arguments and decorators."""
     while isinstance(scenario, functools.partial):
         scenario = scenario.func
     return inspect.unwrap(scenario)
@@ -42,7 +41,7 @@ def _unwrapped(scenario: Callable[..., Any]) -> Any:
 
 def module_of(scenario: Callable[..., Any]) -> str:
     """Return the name by which the module of a scenario can be imported; of a program that runs as a file, that of the file."""
-    function = _unwrapped(scenario)
+    function = unwrapped(scenario)
     module = str(getattr(function, "__module__", None) or type(function).__module__)
     if module != "__main__":
         return module
@@ -66,7 +65,7 @@ def name_of(scenario: Callable[..., Any]) -> str:
     """
     if not callable(scenario):
         raise TypeError(f"scenario must be a function of the choices or of the world, got {scenario!r}")
-    function = _unwrapped(scenario)
+    function = unwrapped(scenario)
     return f"{module_of(scenario)}:{getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
@@ -107,36 +106,15 @@ def source_of(scenario: Callable[..., Any], fixtures: Sequence[str] | None = Non
         fixtures: Of a test: the fixtures of its module that it uses.
     """
     module, _, function = name_of(scenario).partition(":")
-    if scenario is not _unwrapped(scenario) or not inspect.isfunction(scenario) or not function.isidentifier():
+    if scenario is not unwrapped(scenario) or not inspect.isfunction(scenario) or not function.isidentifier():
         return None
     return Source(module, function, None if fixtures is None else tuple(fixtures))
 
 
 def is_simulated(scenario: Callable[..., Any]) -> bool:
     """Return whether a scenario is a coroutine function of a world."""
-    function = _unwrapped(scenario)
+    function = unwrapped(scenario)
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
-
-
-_logged_of: WeakKeyDictionary[Callable[..., Any], Any] = WeakKeyDictionary()
-
-
-def _logged(scenario: Callable[..., Any]) -> Any:
-    """Return which failed attempts of a scenario are logged: in all its runs in this process, each failure of a function once."""
-    function = _unwrapped(scenario)
-    function = getattr(function, "__func__", function)  # a method is a new object at each use
-    made = import_module("resonate_core.testing.simulation.logged").LoggedAttempts(each=False)
-    try:
-        return _logged_of.setdefault(function, made)
-    except TypeError:  # an object that has no hash, or to which there are no weak references
-        return made
-
-
-def run_of(scenario: Callable[..., Any]) -> Callable[[Choices], Any]:
-    """Return the function that runs a scenario once: itself, or for ``async def scenario(world)`` the simulation of it."""
-    if is_simulated(scenario):
-        return functools.partial(import_module("resonate_core.testing.simulation").run_scenario, scenario, logged=_logged(scenario))
-    return scenario
 
 
 def failure_of(run: Callable[[Choices], Any], choices: Choices) -> BaseException | None:

@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._core import Store
-from .._extras import how_to_install
+from ..base.extras import how_to_install
 
 if TYPE_CHECKING:
     import uvicorn
@@ -137,7 +137,7 @@ class LiveServer(Listener):
 
     def client(self, **options: Any) -> Client:
         """Return a new client of the server; options as of `resonate_core.connect`. Close it, or use it in a `with` statement."""
-        from .._connect import connect
+        from ..client import connect
 
         return connect(self.url, **options)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from .._stopwatch import seconds as stopwatch
+from ..base.stopwatch import seconds as stopwatch
 from .choices import Choice
 
 __all__ = ["LabelledDraws", "Shrinker", "Tried"]

@@ -177,15 +177,16 @@ STAGE: pytest.StashKey[Stage] = pytest.StashKey()
 """Where an item has its stage."""
 
 
-def stage_of(item: pytest.Item, back_end: str | None = None) -> Stage:
+def stage_of(item: pytest.Item, default: str, back_end: str | None = None) -> Stage:
     """Return the stage of a test, which is made at the first call.
 
     Args:
         item: The test.
-        back_end: The storage; None: that of the setting.
+        default: The storage of tests that choose none.
+        back_end: The storage that the test chooses.
     """
     if STAGE not in item.stash:
-        item.stash[STAGE] = Stage(options_of(item))
+        item.stash[STAGE] = Stage(options_of(item, default))
     stage = item.stash[STAGE]
     if back_end is not None:
         stage.options = replace(stage.options, back_end=back_end)
@@ -200,14 +201,16 @@ def forget(item: pytest.Item) -> None:
         stage.close()
 
 
-def options_of(item: pytest.Item) -> StageOptions:
+def options_of(item: pytest.Item, back_end: str) -> StageOptions:
     """Read the options of a test from its markers and the settings.
+
+    Args:
+        item: The test.
+        back_end: Its storage.
 
     Raises:
         UsageError: A marker has arguments that it does not take.
     """
-    import resonate_core_pytest as plugin
-
     config = item.config
     clock, store, worker, server = (_marked(item, name) for name in ("clock", "store", "worker", "server"))
     _check_clock(item, clock)
@@ -216,7 +219,7 @@ def options_of(item: pytest.Item) -> StageOptions:
     record = store.pop("record", True)
     place = worker.pop("place", "" if worker else config.getini("resonate_worker"))
     return StageOptions(
-        back_end=plugin.default_backends(config)[0],
+        back_end=back_end,
         clock=clock,
         store=store,
         record=record,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._recordings import LineReader
+from ..explain.recordings import LineReader
 
 __all__ = ["StoryWriter", "sentence", "step_sentence"]
 

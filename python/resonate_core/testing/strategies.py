@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._core import ManualClock, Store, cron_next
-from .._extras import how_to_install
+from ..base.extras import how_to_install
 from ..errors import Invalid
 from .operations import job_pools, pools
 from .operations.job_resolver import FAR_AHEAD, JobResolver

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .choices import Choices
-from .scenarios import run_of
+from .scenario_runs import run_of
 from .tokens import decode
 
 if TYPE_CHECKING:

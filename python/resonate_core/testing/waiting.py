@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._core import Promise, Store
-from ..display import LATEST_DATE, instant_text
 from ..errors import NotFound
+from ..notebook.html import LATEST_DATE, instant_text
 from .differences import cut
 
 if TYPE_CHECKING:

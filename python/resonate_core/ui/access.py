@@ -9,9 +9,9 @@ from copy import copy
 from typing import Any
 
 from .._core import Envelope, RequestLimits, Store
-from .._failed_attempts import FailedAttempt
-from .._lineage import Requests, family_of
-from .._payloads import decoded
+from ..base.failed_attempts import FailedAttempt
+from ..base.payloads import decoded
+from ..explain.call_tree import Requests, family_of
 from .lineage import Origins, origins_of
 from .principal import Principal
 from .redaction import Redaction

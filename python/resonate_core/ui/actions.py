@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._instants import NEVER
-from .._payloads import decoded
-from .._states import ONE_OR_MANY
+from ..base.instants import NEVER
+from ..base.payloads import decoded
+from ..base.states import ONE_OR_MANY
 from . import records
 from .access import Refused, StoreAccess
 from .lineage import RERUN_OF, RERUN_TYPES

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._answers import bounded, integer, parsed, text, used
-from .._calls.call import refusal
+from ..calls.call import refusal
 from ..errors import Unsupported
+from ..http.answers import bounded, integer, parsed, text, used
 from .verdict import Why
 
 if TYPE_CHECKING:
-    from .._http_answers import Answer
     from ..client import AsyncClient, Client
+    from ..http.bodies import Answer
 
 __all__ = ["PAGE", "answered", "why_of_server", "why_of_server_async"]
 

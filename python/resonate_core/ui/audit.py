@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from heapq import merge
 from typing import Any
 
-from .._forwarded import ip_text
+from ..base.forwarded import ip_text
 from .audit_bounds import Brief, Rings, cut
 from .principal import Principal
 from .rooms import room_of

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .._payloads import parse_json
+from ..base.payloads import parse_json
 from .access import Refused, StoreAccess
 from .actions import answered, requests_of, results_of
 from .audit import target_of

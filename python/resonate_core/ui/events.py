@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .._core import Watch
-from .._stopwatch import seconds
+from ..base.stopwatch import seconds
 from ..errors import ResonateError
 from .access import Refused
 from .principal import Principal

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._instants import NEVER
-from .._unknown_types import PutBack, put_back_in
+from ..base.instants import NEVER
+from ..explain.unknown_types import PutBack, put_back_in
 from .access import StoreAccess
 from .sizes import is_large
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._lineage import function_of
-from .._states import JOB_STATES
+from ..base.states import JOB_STATES
+from ..explain.call_tree import function_of
 from . import records
 from .access import Refused, StoreAccess
 from .lineage import RERUN_OF

@@ -12,10 +12,10 @@ from sys import getsizeof
 from typing import Any
 
 from .._core import Envelope, Fired, ManualClock, RequestLimits, Store
-from .._recordings import LineReader
-from .._states import ONE_OR_MANY
-from .._stopwatch import processor_seconds
+from ..base.states import ONE_OR_MANY
+from ..base.stopwatch import processor_seconds
 from ..errors import Invalid
+from ..explain.recordings import LineReader
 from .steps import step_text
 
 __all__ = ["MOST_LINES", "Event", "Journey", "TooLarge", "growth_of"]

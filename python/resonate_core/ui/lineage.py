@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .._lineage import function_of
+from ..explain.call_tree import function_of
 
 __all__ = ["RERUN_OF", "RERUN_TYPES", "Origins", "origins_of", "origins_of_job"]
 

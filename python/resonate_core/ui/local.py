@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from .._forwarded import is_forwarded
-from .._loopback import is_loopback
+from ..base.forwarded import is_forwarded
+from ..base.loopback import is_loopback
 from .options import Role
 
 if TYPE_CHECKING:

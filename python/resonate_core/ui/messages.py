@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._instants import when
+from ..base.instants import when
 from .access import StoreAccess
 from .parameters import Parameters, listed
 from .site import Site

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._core import Store
-from .._forwarded import client_address
-from .._store_threads import open_apart
+from ..base.forwarded import client_address
+from ..calls.store_threads import open_apart
 from .app import UiApp
 from .local import local_role
 from .options import ROLES, Role, UiOptions

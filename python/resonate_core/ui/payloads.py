@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .._payloads import decoded
+from ..base.payloads import decoded
 from .redaction import DEEPEST, Redaction
 
 __all__ = ["BRIEF", "FULL", "SHOWN", "encoded", "is_nested_deeper", "shown"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .._core import ManualClock, Store
-from .._instants import counted
+from ..base.instants import counted
 from .access import StoreAccess
 from .actions import answered, results_of
 from .journeys import growth_of

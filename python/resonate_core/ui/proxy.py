@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from .._host_names import is_own_name
-from .._http import async_client
-from .._loopback import is_loopback
-from .._per_process import PerProcess
+from ..base.loopback import is_loopback
+from ..base.per_process import PerProcess
+from ..http.client import async_client
+from ..http.host_names import is_own_name
 from .app import ACTS, HEADERS, READS, relative_path
 from .files import Assets
 from .local import local_role

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._globs import Globs
-from .._instants import NEVER
-from .._states import JOB_STATES, UNFINISHED
+from ..base.globs import Globs
+from ..base.instants import NEVER
+from ..base.states import JOB_STATES, UNFINISHED
 from .access import Refused, StoreAccess
 from .facts import jobs_in, queue_row
 from .parameters import Parameters, listed

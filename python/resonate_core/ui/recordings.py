@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections import OrderedDict
 
-from .._stopwatch import seconds
+from ..base.stopwatch import seconds
 from .access import Refused
 from .journeys import Journey
 from .options import UiOptions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._instants import NEVER
-from .._states import ended_at, next_at
+from ..base.instants import NEVER
+from ..base.states import ended_at, next_at
 from .lineage import origins_of, origins_of_job
 from .payloads import BRIEF, SHOWN, shown
 from .policies import policy_in_words

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from .._core import Needles
-from .._globs import Globs
+from ..base.globs import Globs
 from .assignments import NAMERS, Assignments
 from .options import UiOptions
 from .parameters import BadParameter

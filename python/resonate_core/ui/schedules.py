@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core import cron_next
-from .._instants import NEVER
-from .._lineage import function_of
-from .._states import JOB_ENDS
+from ..base.instants import NEVER
+from ..base.states import JOB_ENDS
 from ..errors import ResonateError
+from ..explain.call_tree import function_of
 from . import records
 from .access import StoreAccess
 from .parameters import Parameters, listed

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from .._lineage import Requests
 from ..errors import ResonateError
+from ..explain.call_tree import Requests
 from .access import StoreAccess
 
 __all__ = ["COUNTED", "days_of", "means_of", "points_of", "series_of"]

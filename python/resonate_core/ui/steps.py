@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._diff import compare, records_of
+from ..explain.diff import compare, records_of
 from . import records
 from .access import StoreAccess
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from .._core import ManualClock, Store
-from .._instants import NEVER, counted, length, when
+from ..base.instants import NEVER, counted, length, when
 from .access import Refused, StoreAccess
 from .facts import jobs_in, put_back_of
 from .options import UiOptions
@@ -75,8 +75,8 @@ def _of_store(store: Store[Any], id: str) -> Why:
 
 
 def _of_others(given: Any, id: str) -> Why | Awaitable[Why]:
-    from .._store_threads import call_apart  # not above: a store alone needs neither asyncio nor HTTP
     from ..aio import AsyncStore
+    from ..calls.store_threads import call_apart  # not above: a store alone needs neither asyncio nor HTTP
     from ..client import AsyncClient, Client
     from .asked import why_of_server, why_of_server_async
 

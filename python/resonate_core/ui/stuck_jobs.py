@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._instants import NEVER, counted, when
-from .._rates import claimable_at
-from .._standstills import Standstill, said_of, standstills_of
-from .._states import ENDED_AT, expires_at
-from .._unknown_types import put_back
+from ..base.instants import NEVER, counted, when
+from ..base.rates import claimable_at
+from ..base.standstills import Standstill, said_of, standstills_of
+from ..base.states import ENDED_AT, expires_at
+from ..explain.unknown_types import put_back
 from .access import StoreAccess
 from .facts import batch_ready_at, holders, jobs_in, queue_row, waiting_in
 from .records import said

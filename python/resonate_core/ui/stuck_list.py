@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .._instants import NEVER
-from .._states import ended_at
+from ..base.instants import NEVER
+from ..base.states import ended_at
 from .access import StoreAccess
 from .facts import put_back_of
 from .messages import own_messages, record_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .._failed_attempts import FailedAttempt, failed_attempts
-from .._instants import NEVER, counted, when
+from ..base.failed_attempts import FailedAttempt, failed_attempts
+from ..base.instants import NEVER, counted, when
 from .access import StoreAccess
 from .facts import awaited_elsewhere
 from .verdict import Advice, Next, Verdict

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._instants import when
+from ..base.instants import when
 
 __all__ = ["Advice", "Next", "Verdict", "Why"]
 

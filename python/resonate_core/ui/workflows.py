@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._failed_attempts import failed_attempts
-from .._lineage import Call, calls_of, function_of, in_order
-from .._states import PROMISE_STATES, TASK_STATES
+from ..base.failed_attempts import failed_attempts
+from ..base.states import PROMISE_STATES, TASK_STATES
+from ..explain.call_tree import Call, calls_of, function_of, in_order
 from . import records
 from .access import StoreAccess
 from .facts import awaited_by_each
@@ -109,7 +109,7 @@ def workflow(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
 def _timeline(access: StoreAccess, calls: list[Call]) -> dict[str, Any] | None:
     """The lives of the calls; None until the timeline can be made of records."""
     try:
-        from .._timeline_data import (  # type: ignore[import-untyped, unused-ignore]
+        from ..timeline.data import (  # type: ignore[import-untyped, unused-ignore]
             record_history,
             timeline_data,
         )

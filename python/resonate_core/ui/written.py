@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._payloads import decoded
+from ..base.payloads import decoded
 from .access import StoreAccess
 from .journeys import Journey
 from .lineage import Origins, origins_of, origins_of_job

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from .._calls.call import refusal
-from .._wakeup import Watching
+from ..calls.call import refusal
+from ..calls.wakeup import Watching
 from ..errors import ResonateError
 from .outcomes import Outcome
 from .records import JobRecord

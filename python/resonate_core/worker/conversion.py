@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Union
 
-from .. import _extras
+from ..base import extras
 from .models import accepts_its_aliases, is_model, models_in
 
 __all__ = ["Conversion", "Unfit", "at_member", "conversion", "holds_members", "kinds_of", "read_hints"]
@@ -118,7 +118,7 @@ def conversion(hint: Any, named: str) -> Conversion | None:
     except ImportError as error:
         if _is_plain(hint):
             return None
-        raise ImportError(f"{named} is annotated {_shown(hint)}, which needs msgspec: {_extras.how_to_install('typed')}") from error
+        raise ImportError(f"{named} is annotated {_shown(hint)}, which needs msgspec: {extras.how_to_install('typed')}") from error
     made = _by_msgspec(msgspec, hint)
     if not _is_plain(hint):
         try:

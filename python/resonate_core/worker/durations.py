@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._calls.values import Duration, milliseconds
-from .._instants import NEVER
+from ..base.instants import NEVER
+from ..calls.values import Duration, milliseconds
 from ..errors import Invalid
 
 __all__ = ["Duration", "bounded_ms", "flag", "known", "milliseconds", "name_or_none", "queues_of", "text", "whole"]

@@ -14,8 +14,8 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from .. import _extras
 from .._core import Value
+from ..base import extras
 from ..errors import Invalid
 from .models import Unwritable, dump, dump_for_handler, is_model, is_secret, place_of, refuse_secret
 from .set_order import ordered
@@ -93,7 +93,7 @@ def _by_msgspec(value: Any, dump_model: _Dump) -> Any:
         except ImportError as error:
             if not _needs_msgspec(value):
                 return value  # the store refuses it, and says why
-            message = f"a value of {type(value).__qualname__} becomes JSON by msgspec: {_extras.how_to_install('typed')}"
+            message = f"a value of {type(value).__qualname__} becomes JSON by msgspec: {extras.how_to_install('typed')}"
             raise ImportError(message) from error
 
     def other(unknown: Any) -> Any:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from .._core import Store
-from .._wakeup import Wakeup as CommitWakeup
+from ..calls.wakeup import Wakeup as CommitWakeup
 from .client import Client, Queues
 from .store_client import StoreClient
 from .threads import Threads

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import Context, copy_context
 from typing import Any
 
-from .._standstills import awaits
-from .._unknown_types import streak
+from ..base.standstills import awaits
+from ..explain.unknown_types import streak
 from .context import BatchContext, JobContext, current
 from .outcomes import (
     COMPLETED,

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from .._standstills import HeldSlot
+from ..base.standstills import HeldSlot
 from .client import Held
 from .execution import Attempt, Awaited, Ended, Execution, Middleware, WorkItem, begin
 from .outcomes import PUT_BACK, TIMED_OUT, Outcome

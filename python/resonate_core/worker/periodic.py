@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core import cron_next
-from .._instants import moment
+from ..base.instants import moment
 from ..errors import Conflict, NotFound
 from .client import Client
 from .durations import milliseconds, name_or_none, text

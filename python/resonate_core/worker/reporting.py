@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any
 
-from .._instants import length
+from ..base.instants import length
 from ..errors import ResonateError, StoreError
 from .client import MOST, NOT_HELD, Client
 from .encoding import encoded

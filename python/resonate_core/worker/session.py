@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterator
 from typing import Any, TypeVar
 
-from .._instants import NEVER
-from .._standstills import HeldSlot, Standstill, note, said_of
-from .._stopwatch import doubled
+from ..base.instants import NEVER
+from ..base.standstills import HeldSlot, Standstill, note, said_of
+from ..base.stopwatch import doubled
 from ..errors import ResonateError
 from .claiming import Round, run_round
 from .client import MOST, Held, names_of

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from .._stopwatch import seconds
+from ..base.stopwatch import seconds
 from .execution import Attempt
 from .executor import CANCEL_TIMEOUT
 from .session import Session

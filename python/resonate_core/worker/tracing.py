@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .._extras import how_to_install
+from ..base.extras import how_to_install
 from .context import BatchContext, JobContext
 from .outcomes import Snooze, decisive, was_called_off
 

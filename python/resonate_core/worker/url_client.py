@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from .. import errors
-from .._calls import jobs
-from .._calls.call import Call, Together, nothing, refusal
 from .._core import JobBatch, SystemClock
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
-from .._remote import Remote
-from .._store_threads import MOST_OF_URL, OwnThreads
+from ..calls import jobs
+from ..calls.call import Call, Together, nothing, refusal
+from ..calls.store_threads import MOST_OF_URL, OwnThreads
+from ..http.remote import Remote
 from .client import MOST, NOT_HELD, Claim, Claimed, Held, Queues, T, end_request, names_of, unless_held
 from .outcomes import Outcome
 from .records import JobRecord

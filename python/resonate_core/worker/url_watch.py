@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from .._foreign_text import clean
-from .._server_client import AsyncServerClient, is_stream
-from .._stopwatch import doubled, seconds
+from ..base.stopwatch import doubled, seconds
 from ..errors import NoEnvelope
+from ..http.server_client import AsyncServerClient, is_stream
 
 __all__ = ["UrlWatch"]
 

@@ -1,5 +1,5 @@
 """Jobs as they are in requests on the wire."""
 
-from .._calls.jobs import order as enqueue_data
+from ..calls.jobs import order as enqueue_data
 
 __all__ = ["enqueue_data"]

@@ -17,7 +17,7 @@ import libpq
 import pgbouncer
 import resonate_core as rc
 from postgres_urls import plain
-from resonate_core._wakeup import Wakeup
+from resonate_core.calls.wakeup import Wakeup
 from resonate_core.worker import Worker
 
 FAR = 10**15
@@ -182,7 +182,7 @@ def test_a_worker_claims_at_once_what_another_process_enqueues(postgres_url: str
 
 FORKS = """
 import os, sys, warnings, resonate_core as rc
-from resonate_core._wakeup import Wakeup
+from resonate_core.calls.wakeup import Wakeup
 warnings.simplefilter("ignore", DeprecationWarning)
 with rc.Store(sys.argv[1]) as store:
     wakeup = Wakeup(store.watch)

@@ -12,7 +12,7 @@ import re
 from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
-from resonate_core._extras import how_to_install
+from resonate_core.base.extras import how_to_install
 
 try:
     from cronsim import CronSim, CronSimError

@@ -14,7 +14,7 @@ from django.urls import path, reverse
 from django.utils.translation import gettext as _, ngettext
 
 from resonate_core import Job as StoreJob
-from resonate_core._states import JOB_STATES
+from resonate_core.base.states import JOB_STATES
 from resonate_core.errors import Conflict, Invalid, NotFound, ResonateError
 
 from .admin_job import ACTIONS, actions_on, attempts_of, fields_of, text_of

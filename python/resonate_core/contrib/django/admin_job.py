@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from resonate_core import Job, Value
-from resonate_core._states import STATES_BEFORE
+from resonate_core.base.states import STATES_BEFORE
 from resonate_core.errors import Invalid
 
 from .instants import to_datetime

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from resonate_core import Job, Store
-from resonate_core._states import JOB_STATES
+from resonate_core.base.states import JOB_STATES
 from resonate_core.errors import Invalid, NotFound
 
 __all__ = ["JobPage", "Question", "page_of"]

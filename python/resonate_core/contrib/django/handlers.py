@@ -18,7 +18,7 @@ from django.db import connections
 from django.utils.module_loading import autodiscover_modules
 
 from resonate_core import Store
-from resonate_core._calls.jobs import complete
+from resonate_core.calls.jobs import complete
 from resonate_core.errors import Invalid
 from resonate_core.worker import JobCancelled, JobContext, JobError, Snooze, Worker, WorkerTask
 from resonate_core.worker.groups import is_retried, members

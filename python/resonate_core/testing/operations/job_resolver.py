@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..._rates import claimable_at
+from ...base.rates import claimable_at
 from . import job_pools as pools
 from .job_pools import ABSENT
 from .pools import INT64_MAX

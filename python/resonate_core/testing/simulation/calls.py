@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 from ..._core import Promise
-from ..._failed_attempts import failed_attempts
-from ..._instants import NEVER
+from ...base.failed_attempts import failed_attempts
+from ...base.instants import NEVER
 from ...errors import Invalid, StoreBusy, Unreachable
 from ...worker.tasks import WorkerTask
 from .ground import is_settled

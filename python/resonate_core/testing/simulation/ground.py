@@ -20,7 +20,7 @@ from .spans import Span, span
 from .watches import Watches
 
 if TYPE_CHECKING:
-    from ..._wakeup import Watching
+    from ...calls.wakeup import Watching
     from ...worker.tasks import WorkerTask
     from ..choices import Choices
     from .guards import Guards

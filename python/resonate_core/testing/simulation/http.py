@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from resonate_core._extras import how_to_install
+from resonate_core.base.extras import how_to_install
 
 try:
     import httpx

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..._core import ManualClock, Promise, Store
-from ..._linearizability import Model, Operation, order_of
+from ...base.linearizability import Model, Operation, order_of
 from .errors import HistoryBroken
 
 __all__ = ["Histories", "Model", "Operation", "PromiseModel", "judge"]

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..._instants import length, moment
+from ...base.instants import length, moment
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -22,7 +22,7 @@ from bisect import insort
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..._wakeup import Wakeup
+from ...calls.wakeup import Wakeup
 from .errors import NotSimulated
 from .life import Life, current_life
 from .machine import NoMachine

@@ -7,20 +7,20 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..._calls import jobs, promises
-from ..._calls.async_faces import AsyncQueues, AsyncSchedules, AsyncTasks
-from ..._calls.attempts import Attempts
-from ..._calls.call import Call, Together, answers_together, envelope
-from ..._calls.faces import AsyncRunner, Runner, sent
-from ..._calls.outcome import Seconds, still_pending, timeout_seconds, value_of
-from ..._calls.sync_faces import Jobs, Promises, Queues, Schedules, Tasks
 from ..._core import Jobs as CoreJobs, ManualClock, Promise, Promises as CorePromises, Store
 from ...aio import AsyncStoreJobs, AsyncStorePromises
+from ...calls import jobs, promises
+from ...calls.async_faces import AsyncQueues, AsyncSchedules, AsyncTasks
+from ...calls.attempts import Attempts
+from ...calls.call import Call, Together, answers_together, envelope
+from ...calls.faces import AsyncRunner, Runner, sent
+from ...calls.outcome import Seconds, still_pending, timeout_seconds, value_of
+from ...calls.sync_faces import Jobs, Promises, Queues, Schedules, Tasks
 from ...errors import StoreBusy, Unreachable
 from .worker_client import WorkerClient
 
 if TYPE_CHECKING:
-    from ..._wakeup import Watching
+    from ...calls.wakeup import Watching
     from .life import Life
     from .system import System
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ...display import report_text
+from ...notebook.html import report_text
 from ..stories import sentence
 
 __all__ = ["events_of", "recording_of", "story_of", "trace_of"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..._core import ManualClock, Store
 
 if TYPE_CHECKING:
-    from ..._wakeup import Watching
+    from ...calls.wakeup import Watching
     from ..choices import Choices
     from .life import Life
     from .loop import SimulationLoop

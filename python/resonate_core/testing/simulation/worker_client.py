@@ -13,7 +13,7 @@ from ...worker.records import JobRecord
 from ...worker.store_client import StoreClient
 
 if TYPE_CHECKING:
-    from ..._wakeup import Watching
+    from ...calls.wakeup import Watching
     from .life import Life
     from .network import RequestLine
     from .system import System

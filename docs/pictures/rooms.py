@@ -1,0 +1,91 @@
+"""Draws the rooms of the Python package (rooms.svg) from the layers in pyproject.toml: `python docs/pictures/rooms.py`."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+import tomllib
+
+FOLDER = Path(__file__).parent
+#: What each layer is for, by its first module.
+PURPOSE = {
+    "__main__": "python -m resonate_core",
+    "cli": "the command resonate-core",
+    "testing": "search for races, simulation, fixtures of pytest",
+    "contrib": "FastAPI, Starlette, Django",
+    "asgi": "the server as an ASGI app",
+    "connection": "programs of the SDK, the HTTP server, the job worker",
+    "ui": "the dashboard: views, actions, why",
+    "conformance": "the reference model and its judges",
+    "client": "a client of a server; requests in the caller's transaction",
+    "display": "HTML of records in notebooks",
+    "timeline": "data, picture and widget of a timeline",
+    "history": "the lives of records, from a recording",
+    "explain": "spans, call tree, differences, recordings",
+    "http": "addresses, bounded answers, batches, streams",
+    "aio": "the calls of a store for asyncio",
+    "calls": "each typed call once; waiting, delivery",
+    "notebook": "tables, widgets, pictures for exports",
+    "base": "instants, states, payloads, argument errors",
+    "errors": "the exceptions",
+    "_foreign_text": "texts of others, made printable",
+}
+ROOMS = frozenset(
+    {
+        "base",
+        "calls",
+        "connection",
+        "cli",
+        "conformance",
+        "contrib",
+        "explain",
+        "http",
+        "notebook",
+        "server",
+        "testing",
+        "timeline",
+        "ui",
+        "worker",
+    }
+)
+"""Packages; the others are modules."""
+
+LEFT, WIDTH, STEP, HEIGHT = 20, 300, 34, 28
+
+
+def layers() -> list[list[str]]:
+    """Return the layers of the package, the highest one first."""
+    tables = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    (found,) = (table["layers"] for table in tables if table.get("containers") == ["resonate_core"])
+    return [layer.split(" | ") for layer in found]
+
+
+def draw(path: Path) -> None:
+    """Write the picture."""
+    all_layers = layers()
+    height = STEP * len(all_layers) + 64
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {height}" width="760" height="{height}" '
+        'font-family="DejaVu Sans, Helvetica, Arial, sans-serif" font-size="13" role="img" '
+        'aria-label="The rooms of the Python package from the command line down to the errors; each uses only what is below it">',
+        f'  <rect width="760" height="{height}" fill="#ffffff" rx="6"/>',
+    ]
+    for row, names in enumerate(all_layers):
+        y = 20 + row * STEP
+        width = (WIDTH - 8 * (len(names) - 1)) / len(names)
+        for place, name in enumerate(names):
+            x = LEFT + place * (width + 8)
+            fill = "#cfe0f1" if name in ROOMS else "#eef1f4"
+            lines.append(f'  <rect x="{x:g}" y="{y}" width="{width:g}" height="{HEIGHT}" rx="7" fill="{fill}" stroke="#55606e"/>')
+            lines.append(f'  <text x="{x + width / 2:g}" y="{y + 19}" text-anchor="middle" fill="#1f2937">{escape(name)}</text>')
+        lines.append(f'  <text x="{LEFT + WIDTH + 20}" y="{y + 19}" fill="#4b5563">{escape(PURPOSE[names[0]])}</text>')
+    lines.append(
+        f'  <text x="{LEFT}" y="{height - 18}" font-size="12" fill="#6b7280">'
+        "blue: a package; grey: one module. Each uses only what is below it; below all of them is _core, the compiled engine.</text>"
+    )
+    path.write_text("\n".join([*lines, "</svg>", ""]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    draw(FOLDER / "rooms.svg")

@@ -1,0 +1,1 @@
+"""What all other packages use: instants, states, payloads, argument errors. It knows no call and no server."""

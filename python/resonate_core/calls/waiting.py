@@ -1,0 +1,238 @@
+"""Waiting for a promise of a store in this process: threads block, asyncio tasks share one watcher."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from .._core import ManualClock, Promise, Store
+from ..base.instants import NEVER
+from ..base.standstills import awaiting
+from ..base.stopwatch import seconds
+from ..errors import NotFound
+from .call import VERSION, refusal
+from .outcome import Seconds, still_pending, timeout_seconds, value_of
+from .store_threads import run_apart
+from .values import text
+from .wakeup import Wakeup
+
+__all__ = ["FOREIGN_INTERVAL", "result", "result_async", "wait", "wait_async"]
+
+#: Seconds between two reads of a store that other processes can use: a settlement of another process is seen this much later, at most.
+FOREIGN_INTERVAL = 0.05
+#: Seconds between two reads of a store with a manual clock, whose deadlines may pass without a commit.
+_MANUAL_INTERVAL = 0.01
+#: Seconds after which the clock is compared with the deadlines again: it may have been set, or the store closed.
+_LONGEST_PAUSE = 1.0
+#: The number of promises that one transaction reads. It holds the GIL while it makes the records.
+_READ_AT_ONCE = 128
+#: Reads that no commit has caused take at most this share of the time of one thread.
+_BUSY_SHARE = 0.2
+#: Seconds: after a read that took longer, as much time passes before the next one, also if commits wake.
+_LONG_READ = 0.002
+_HEAD = {"corrId": "wait", "version": VERSION}
+_LOOKS_ANYWAY = 0  # an instant that has passed: only messages and settlements wake
+
+
+def _pause(store: Store, due: int) -> float:
+    """Seconds until the promises are to be read again, if no commit of this process wakes before.
+
+    Args:
+        store: The store.
+        due: The earliest deadline among them, in Unix ms.
+    """
+    if isinstance(store.clock, ManualClock):
+        return _MANUAL_INTERVAL
+    longest = FOREIGN_INTERVAL if store.shared else _LONGEST_PAUSE
+    return min(max((due - store.now) / 1000, 0.001), longest)
+
+
+def _watching(store: Store) -> Wakeup:
+    return Wakeup(lambda descriptor: store.watch(descriptor, settled=True))
+
+
+def wait(store: Store, id: str, timeout: Seconds | None = None) -> Promise:
+    """Block the thread until a promise is settled; see `Store.wait`."""
+    limit = timeout_seconds(timeout)
+    until = None if limit is None else seconds() + limit
+    promise = store.promises.get(id)
+    if promise.state != "pending":
+        return promise
+    with awaiting(id), _watching(store) as wakeup:
+        while True:
+            wakeup.rearm(_LOOKS_ANYWAY)
+            try:
+                promise = store.promises.get(id)
+            except NotFound as error:
+                raise deleted(id) from error
+            if promise.state != "pending":
+                return promise
+            left = float("inf") if until is None else until - seconds()
+            if left <= 0:
+                assert limit is not None
+                raise still_pending(id, limit)
+            wakeup.wait(min(left, _pause(store, promise.timeout_at)))
+
+
+def result(store: Store, id: str, timeout: Seconds | None = None) -> Any:
+    """Block the thread until a promise is settled, and return its value; see `Store.result`."""
+    return value_of(wait(store, id, timeout))
+
+
+def deleted(id: str) -> NotFound:
+    """The error for a promise that was there when the wait began."""
+    return NotFound(f'promise "{id}" was deleted while it was awaited; keep a job after it completed with retention')
+
+
+class _Waiter:
+    """One call that waits: its future, and what ends it."""
+
+    __slots__ = ("future", "timer")
+
+    def __init__(self, future: asyncio.Future[Promise]) -> None:
+        self.future = future
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class _Watcher:
+    """The waits of one loop for one store. They share a wake-up and the reads."""
+
+    def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
+        self.store = store
+        self.loop = loop
+        self.waiting: dict[str, dict[_Waiter, None]] = {}  # in order
+        self.fresh: set[str] = set()  # not yet read
+        self.due: dict[str, int] = {}  # the deadlines of those that were read, in Unix ms
+        self.woken = asyncio.Event()
+        self.committed = False
+        self.moves_clock = bool(getattr(loop, "moves_clock", False))  # that of a simulation: each commit wakes
+        self.task = loop.create_task(self.work())
+
+    def add(self, id: str) -> _Waiter:
+        waiter = _Waiter(self.loop.create_future())
+        self.waiting.setdefault(id, {})[waiter] = None
+        self.fresh.add(id)
+        self.woken.set()
+        return waiter
+
+    def discard(self, id: str, waiter: _Waiter) -> None:
+        if waiter.timer is not None:
+            waiter.timer.cancel()
+        waiters = self.waiting.get(id, {})
+        waiters.pop(waiter, None)
+        if not waiters:
+            self.forget(id)
+            if not self.waiting:
+                self.woken.set()  # the task ends
+
+    def forget(self, id: str) -> dict[_Waiter, None]:
+        self.fresh.discard(id)
+        self.due.pop(id, None)
+        return self.waiting.pop(id, {})
+
+    def commit_seen(self) -> None:
+        self.committed = True
+        self.woken.set()
+
+    async def work(self) -> None:
+        failure: BaseException = asyncio.CancelledError()
+        try:
+            await asyncio.sleep(0)  # until the first wait is added
+            with _watching(self.store).listen(self.loop, self.commit_seen) as wakeup:
+                await self.watch(wakeup)
+        except Exception as error:
+            failure = error
+        finally:
+            _watchers[self.loop].pop(id(self.store), None)
+            for waited in list(self.waiting):
+                self.end(waited, failure)
+
+    async def watch(self, wakeup: Wakeup) -> None:
+        next_look = 0.0
+        while self.waiting:
+            self.woken.clear()
+            began = seconds()
+            everything = self.committed or began >= next_look
+            if everything:
+                self.committed = False
+                wakeup.rearm(_LOOKS_ANYWAY)  # before the read: a later commit wakes again
+            ids = list(self.waiting if everything else self.fresh)
+            self.fresh.clear()
+            for at in range(0, len(ids), _READ_AT_ONCE):
+                await self.read(ids[at : at + _READ_AT_ONCE])
+            if not self.waiting:
+                return
+            took = seconds() - began
+            due = min(self.due.values(), default=NEVER)
+            pause = max((due - self.store.now) / 1000, 0) if self.moves_clock else _pause(self.store, due)
+            if everything:
+                next_look = seconds() + max(pause, took / _BUSY_SHARE)
+                if took > _LONG_READ:
+                    await asyncio.sleep(took)
+            else:
+                next_look = min(next_look, seconds() + pause)
+            await self.sleep(next_look - seconds())
+
+    async def sleep(self, length: float) -> None:
+        timer = self.loop.call_later(max(length, 0), self.woken.set)
+        try:
+            await self.woken.wait()
+        finally:
+            timer.cancel()
+
+    async def read(self, ids: list[str]) -> None:
+        """Read promises, and end the waits of those that are settled."""
+        requests = [{"kind": "promise.get", "head": _HEAD, "data": {"id": one}} for one in ids]
+        answers = await run_apart(self.loop, self.store, self.store._run_calls, requests)
+        for waited, (status, answer) in zip(ids, answers, strict=True):
+            if status == 404 and waited in self.due:
+                self.end(waited, deleted(waited))
+            elif status >= 300:
+                self.end(waited, refusal(status, answer))
+            elif answer.state != "pending":
+                self.end(waited, answer)
+            elif waited in self.waiting:
+                self.due[waited] = answer.timeout_at
+
+    def end(self, waited: str, outcome: Promise | BaseException) -> None:
+        for waiter in self.forget(waited):
+            if waiter.future.done():
+                continue
+            if isinstance(outcome, BaseException):
+                waiter.future.set_exception(outcome)
+            else:
+                waiter.future.set_result(outcome)
+
+
+# By loop, then by the identity of the store, which its watcher holds while a task waits.
+_watchers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, _Watcher]] = WeakKeyDictionary()
+
+
+def _time_out(waiter: _Waiter, waited: str, limit: float) -> None:
+    if not waiter.future.done():
+        waiter.future.set_exception(still_pending(waited, limit))
+
+
+async def wait_async(store: Store, waited: str, timeout: Seconds | None = None) -> Promise:
+    """Wait until a promise is settled; see `AsyncStore.wait`."""
+    text("id", waited)
+    limit = timeout_seconds(timeout)
+    loop = asyncio.get_running_loop()
+    watchers = _watchers.setdefault(loop, {})
+    watcher = watchers.get(id(store))
+    if watcher is None:
+        watcher = watchers[id(store)] = _Watcher(store, loop)
+    waiter = watcher.add(waited)
+    if limit is not None:
+        waiter.timer = loop.call_later(limit, _time_out, waiter, waited, limit)
+    try:
+        with awaiting(waited):
+            return await waiter.future
+    finally:
+        watcher.discard(waited, waiter)
+
+
+async def result_async(store: Store, waited: str, timeout: Seconds | None = None) -> Any:
+    """Wait until a promise is settled, and return its value; see `AsyncStore.result`."""
+    return value_of(await wait_async(store, waited, timeout))

@@ -1,0 +1,324 @@
+"""The call tree of a workflow, from its promises: the caller of each call, and the promises that it awaits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from .._foreign_text import clean
+from ..base.failed_attempts import FailedAttempt, failed_attempts
+from ..base.instants import length, moment
+from ..base.payloads import decoded
+from ..errors import NoEnvelope
+
+__all__ = ["Call", "Progress", "Requests", "calls_of", "family_of", "function_of", "in_order"]
+
+
+#: The most pages in a row without a record, and the most records, of one search.
+_MOST_EMPTY, _MOST_RECORDS = 100, 100_000_000
+_SHOWN = 100
+
+
+class Requests(Protocol):
+    """A store, a server, or an object that sends requests of the protocol to one of them."""
+
+    def send(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the data of a reply, or raise the error of its refusal."""
+        ...
+
+    def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield every record that a search finds, page after page.
+
+        Raises:
+            NoEnvelope: The pages have no end.
+        """
+        cursor: str | None = data.get("cursor")
+        progress = Progress(kind)
+        while True:
+            page = self.send(kind, {**data, **({} if cursor is None else {"cursor": cursor})})
+            yield from page[member]
+            cursor = page.get("cursor")
+            if cursor is None:
+                return
+            progress.check(cursor, len(page[member]))
+
+    def ask_all(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[int, Any]]:
+        """Return status and data of each reply, refusals included, in order."""
+        ...
+
+
+class Progress:
+    """Judges whether the pages of a search come to an end.
+
+    Args:
+        kind: Of the search.
+
+    Example:
+        >>> from resonate_core.explain.call_tree import Progress
+        >>> progress = Progress("job.search")
+        >>> progress.check("a", 10)
+        >>> progress.check("a", 10)
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.NoEnvelope: the pages of job.search have no end: the cursor 'a' was there before
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._seen: set[int] = set()
+        self._empty = 0
+        self._records = 0
+
+    def check(self, cursor: str, found: int) -> None:
+        """Judge a page that has a cursor.
+
+        Args:
+            cursor: Of the page after it.
+            found: The number of records in it.
+
+        Raises:
+            NoEnvelope: There is no progress.
+        """
+        key = hash(cursor)
+        self._empty = 0 if found else self._empty + 1
+        self._records += found
+        if key in self._seen:
+            why = f"the cursor {clean(cursor[:_SHOWN])!r} was there before"
+        elif self._empty > _MOST_EMPTY:
+            why = f"{self._empty} pages in a row are empty"
+        elif self._records > _MOST_RECORDS:
+            why = f"there are more than {_MOST_RECORDS} records"
+        else:
+            self._seen.add(key)
+            return
+        raise NoEnvelope(f"the pages of {self._kind} have no end: {why}")
+
+
+_ORIGIN, _PARENT, _SCOPE = "resonate:origin", "resonate:parent", "resonate:scope"
+
+
+@dataclass
+class Call:
+    """One promise of a workflow, with its task and its job if it has them, its failure if it is tried again, and the calls that it made."""
+
+    promise: dict[str, Any]
+    task: dict[str, Any] | None = None
+    job: dict[str, Any] | None = None
+    failed: FailedAttempt | None = None
+    children: list[Call] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """Its promise's id."""
+        return str(self.promise["id"])
+
+    @property
+    def state(self) -> str:
+        """Its promise's state."""
+        return str(self.promise["state"])
+
+    @property
+    def func(self) -> str | None:
+        """The called function, if the param has the form of the SDKs; of a job, its type."""
+        if self.job is not None:
+            return str(self.job["type"])
+        return function_of(self.promise["param"])
+
+    @property
+    def waits_for(self) -> list[str]:
+        """The ids of its own calls that a suspended call waits for."""
+        if self.task is None or self.task.get("state") != "suspended":
+            return []
+        return [child.id for child in self.children if child.state == "pending"]
+
+    def took(self, now: int) -> int:
+        """The ms from its creation to its end, or to now."""
+        return max(int(self.promise.get("settledAt", now)) - int(self.promise["createdAt"]), 0)
+
+    def note(self, now: int, shown: Callable[[FailedAttempt], str] = lambda failed: failed.error) -> str:
+        """Return its present work or wait; empty if it is settled.
+
+        Args:
+            now: The present instant, in Unix ms.
+            shown: Returns the error of a failed attempt as it may be shown.
+        """
+        if self.state != "pending":
+            return ""
+        note = self._note(now)
+        return note if self.failed is None else f"{note}; {self.failed.told(now, shown(self.failed))}"
+
+    def _note(self, now: int) -> str:
+        tags: dict[str, str] = self.promise["tags"]
+        deadline = int(self.promise["timeoutAt"])
+        left = f"{moment(deadline)}" + (f" (in {length(deadline - now)})" if 0 < deadline - now < 366 * 86_400_000 else "")
+        target = tags.get("resonate:target") or tags.get("resonate:invoke")
+        if tags.get("resonate:timer") == "true":
+            return f"sleeps until {left}"
+        if self.job is not None:
+            return _job_note(self.job, now)
+        if self.task is not None:
+            state = self.task.get("state")
+            if state == "acquired":
+                return f"run by {self.task.get('pid')}"
+            if state == "suspended":
+                return f"waits for {', '.join(self.waits_for)}" if self.waits_for else "suspended"
+            if state == "halted":
+                return "halted, until a person continues it"
+            delay = tags.get("resonate:delay", "")
+            if delay.isascii() and delay.isdigit() and int(delay) > now:
+                return f"delayed until {moment(int(delay))}"
+            return f"waits for a worker at {target}" if target else "waits for a worker"
+        if tags.get(_SCOPE) == "local":
+            return "run by its caller"
+        return f"waits to be settled, until {left}"
+
+
+def function_of(param: Mapping[str, Any]) -> str | None:
+    """Return the function that a promise calls, if its param has the form of the SDKs; otherwise None.
+
+    Example:
+        >>> import resonate_core as rc
+        >>> from resonate_core.explain.call_tree import function_of
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> promise = store.promises.create("a", timeout=1000, param={"func": "charge", "args": [3]})
+        >>> function_of(promise.param.to_dict()), function_of({"data": "?"}), function_of({})
+        ('charge', None, None)
+    """
+    call = decoded(param).content
+    func = call.get("func") if isinstance(call, dict) else None
+    return func if isinstance(func, str) else None
+
+
+def _job_note(job: dict[str, Any], now: int) -> str:
+    """Describe the state of a job that has not ended."""
+    state, queue = job["state"], job["queue"]
+    if job.get("gathering"):
+        return f"gathers in queue {queue}, group {job['group']}"
+    moves = job.get("processAt" if state == "scheduled" else "nextRetryAt", now)
+    due = f"{moment(moves)}" + (f" (in {length(moves - now)})" if moves > now else "")
+    failed = f", after {job['error']['code']}" if "error" in job else ""
+    notes = {
+        "scheduled": f"due in queue {queue} at {due}",
+        "pending": f"waits for a worker of queue {queue}{failed}",
+        "claimed": f"claimed by {job.get('claimedBy')}",
+        "running": f"run by {job.get('claimedBy')}",
+        "retry": f"retry {job['retryCount']} of {job['maxRetries']} at {due}{failed}",
+        "archived": f"archived until `jobs run`{failed}",
+    }
+    return notes.get(str(state), "")
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    """Return a sort key by which child 10 comes after child 9."""
+    return [(1, int(part), "") if part.isascii() and part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", text)]
+
+
+def _parent(promise: dict[str, Any], known: dict[str, Call]) -> str | None:
+    """Return the caller: the one in the tag, else the longest id that this id begins with."""
+    id, named = promise["id"], promise["tags"].get(_PARENT)
+    if named in known and named != id:
+        return str(named)
+    return next((id[:end] for end in range(len(id) - 1, 0, -1) if id[end] in ".:" and id[:end] in known), None)
+
+
+def family_of(target: Requests, promise: Mapping[str, Any], *, most: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield every promise that may belong to the workflow of a promise, each once, except the promise itself.
+
+    These are the promises of its origin, and those whose ids extend its own: detached and untagged calls.
+
+    Args:
+        target: Where they are.
+        promise: The root of a workflow, or any call in it.
+        most: The most of them.
+    """
+    id = promise["id"]
+    seen = {id}
+    queries: list[dict[str, Any]] = [{"tags": {_ORIGIN: promise["tags"].get(_ORIGIN, id)}}, {"id": f"{id}.*"}, {"id": f"{id}:*"}]
+    for query in queries:
+        for found in target.pages("promise.search", "promises", {**query, "limit": 1000}):
+            if most is not None and len(seen) > most:
+                return
+            # A star in the id itself is a wildcard of the search too.
+            if found["id"] not in seen and ("tags" in query or found["id"].startswith(query["id"][:-1])):
+                seen.add(found["id"])
+                yield found
+
+
+def calls_of(target: Requests, id: str, *, family: Callable[[Mapping[str, Any]], Iterable[dict[str, Any]]] | None = None) -> Call:
+    """The call tree below a promise.
+
+    Args:
+        target: Where it is.
+        id: The root of a workflow, or any call in it.
+        family: Returns the other promises of the workflow of a promise; by default `family_of`.
+
+    Returns:
+        The call of that id, with those that it made.
+
+    Raises:
+        Exception: There is no such promise, or the target cannot search: what `send` of the target raises for a refusal.
+    """
+    root: dict[str, Any] = target.send("promise.get", {"id": id})["promise"]
+    others = family_of(target, root) if family is None else family(root)
+    known: dict[str, Call] = {id: Call(root)} | {promise["id"]: Call(promise) for promise in others}
+    parents = {each: _parent(call.promise, known) for each, call in known.items() if each != id}
+    for each in parents:
+        seen = {each}
+        above = parents[each]
+        while above is not None and above != id and above not in seen:
+            seen.add(above)
+            above = parents[above]
+        if above in seen and above == each:  # clients choose tags: a circle of parents is shown below the root
+            parents[each] = id
+    is_whole = root["tags"].get(_ORIGIN, id) == id
+    for each, above in parents.items():
+        if above is not None or is_whole:
+            known[above or id].children.append(known[each])
+    for call in known.values():
+        call.children.sort(key=lambda child: (child.promise["createdAt"], _natural(child.id)))
+    tree = known[id]
+    pending = [call for call, _ in in_order(tree) if call.state == "pending"]
+    _add_tasks(target, pending)
+    _add_failures(target, pending)
+    return tree
+
+
+def _add_tasks(target: Requests, calls: list[Call]) -> None:
+    """Add the tasks and jobs of pending calls; those of settled calls add nothing."""
+    for call, (status, data) in zip(calls, target.ask_all([("task.get", {"id": call.id}) for call in calls]), strict=True):
+        if status == 200:
+            call.task = data["task"]
+    # Each job has a task. Without a job, or on a server without jobs, the status is not 200.
+    calls = [call for call in calls if call.task is not None]
+    for call, (status, data) in zip(calls, target.ask_all([("job.get", {"id": call.id}) for call in calls]), strict=True):
+        if status == 200:
+            call.job = data["job"]
+
+
+def _add_failures(target: Requests, calls: list[Call]) -> None:
+    """Add the failed attempts of pending calls that a worker of this process tries again."""
+    store = getattr(target, "store", None)
+    if store is None:  # a server: only its own process knows them
+        return
+    by_id = {call.id: call for call in calls}
+
+    def task_of(id: str) -> dict[str, Any] | None:
+        if id in by_id:
+            return by_id[id].task
+        status, data = target.ask_all([("task.get", {"id": id})])[0]
+        return data["task"] if status == 200 else None
+
+    for failed in failed_attempts(store).held(task_of, ids=by_id):
+        if failed.id in by_id:
+            by_id[failed.id].failed = failed
+
+
+def in_order(root: Call) -> Iterator[tuple[Call, int]]:
+    """Yield every call with its depth, callers first; without recursion, since workflows may be deeper than Python's stack."""
+    waiting = [(root, 0)]
+    while waiting:
+        call, depth = waiting.pop()
+        yield call, depth
+        waiting.extend((child, depth + 1) for child in reversed(call.children))

@@ -1,0 +1,1 @@
+"""What every display in a notebook needs: tables, scripts of widgets, and pictures for exports."""

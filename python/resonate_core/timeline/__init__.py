@@ -1,0 +1,1 @@
+"""The timeline of a recording: its data, its picture, and the widget of notebooks."""
