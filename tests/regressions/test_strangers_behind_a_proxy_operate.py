@@ -14,12 +14,54 @@ from starlette.routing import Mount
 import resonate_core as rc
 from resonate_core.asgi import ServerSettings, UiSettings
 from resonate_core.cli.ui import _app
+from resonate_core.http.host_names import is_own_name
 from resonate_core.server.settings import Settings
 from resonate_core.ui import create_ui
 from resonate_core.ui.mounted import local_role
 from server.live_server import live, serving
 
 PAGE = {"content-type": "application/json", "x-resonate-ui": "1"}
+#: Names that are on no list, of which each proxy has others.
+LESS_KNOWN = [
+    "X-ProxyUser-Ip",
+    "X_Forwarded_For",
+    "X-Scheme",
+    "X-Amzn-Trace-Id",
+    "Tailscale-User-Login",
+    "Proxy-Connection",
+    "CF-Ray",
+    "CF-Visitor",
+    "Fly-Region",
+    "Fly-Forwarded-Port",
+    "Fastly-SSL",
+    "X-Envoy-Internal",
+    "X-Azure-Ref",
+    "X-AppEngine-Country",
+    "X-Request-Id",
+    "X-Vercel-Id",
+    "X-Nf-Request-Id",
+    "X-Amz-Cf-Id",
+    "X-Goog-Iap-Jwt-Assertion",
+    "X-Cloud-Trace-Context",
+    "X-Varnish",
+    "X-Traefik-Router",
+    "X-Auth-Request-User",
+    "Remote-User",
+    "X-Ngrok-Id",
+    "X-Some-Proxy-Of-Tomorrow",
+    "X_Real_Ip",
+    "Max-Forwards",
+    "SSL_CLIENT_CERT",
+]
+#: What browsers and programs of this machine send.
+OF_CLIENTS = {
+    "a browser": "accept accept-encoding accept-language cache-control connection cookie dnt if-none-match origin pragma priority referer "
+    "sec-ch-ua sec-ch-ua-mobile sec-ch-ua-platform sec-fetch-dest sec-fetch-mode sec-fetch-site sec-fetch-user sec-gpc te "
+    "upgrade-insecure-requests user-agent",
+    "a script of the page": "content-type content-length x-resonate-ui x-resonate-name authorization last-event-id x-requested-with",
+    "a program": "accept accept-encoding user-agent connection expect transfer-encoding traceparent tracestate baggage upgrade "
+    "http2-settings keep-alive range",
+}
 #: What proxies add, each alone.
 FORWARDED: list[dict[str, str]] = [
     {"X-Forwarded-For": "203.0.113.9", "Via": "1.1 nginx"},
@@ -38,6 +80,7 @@ FORWARDED: list[dict[str, str]] = [
     {"X-Client-IP": "203.0.113.9"},
     {"X-Cluster-Client-IP": "203.0.113.9"},
     {"X-Envoy-External-Address": "203.0.113.9"},
+    *({name: "x"} for name in LESS_KNOWN),
 ]
 
 
@@ -104,6 +147,21 @@ def test_local_role(headers: dict[str, str]) -> None:
     assert local_role({"server": ("127.0.0.1", 80), "client": ("127.0.0.1", 5), "headers": plain}) == "operate"
     assert local_role({"server": ("127.0.0.1", 80), "client": ("127.0.0.1", 5), "headers": plain + sent}) == "none"
     assert local_role({"server": ("127.0.0.1", 80), "client": ("203.0.113.9", 5), "headers": plain}) == "none"
+
+
+@pytest.mark.parametrize("kind", OF_CLIENTS)
+def test_the_headers_of_clients_say_nothing_of_proxies(kind: str) -> None:
+    headers = [(b"host", b"localhost:8000"), *((name.encode(), b"x") for name in OF_CLIENTS[kind].split())]
+    assert local_role({"server": ("127.0.0.1", 80), "client": ("127.0.0.1", 5), "headers": headers}) == "operate"
+
+
+@pytest.mark.parametrize(
+    "host", [b"", b"evil@127.0.0.1", b"127.0.0.1/x", b"127.0.0.1?x", b"127.0.0.1#x", b"127.0.0.1:x", b"[::1]x"]
+)
+def test_an_odd_host_is_no_name_of_this_machine(host: bytes) -> None:
+    scope = {"server": ("127.0.0.1", 80), "client": ("127.0.0.1", 5), "headers": [(b"host", host)]}
+    assert local_role(scope) == "none"
+    assert not is_own_name(host.decode())
 
 
 def test_a_role_that_was_said_holds_behind_a_proxy() -> None:

@@ -125,9 +125,9 @@ def test_no_other_path_is_reached(store: rc.Store, wrapped: bool) -> None:
 
 
 def test_methods_and_headers_by_list(store: rc.Store) -> None:
-    smuggled = {
-        "cookie": "session=1", "x-http-method-override": "DELETE", "x-original-url": "/metrics", "x-rewrite-url": "/metrics",
-        "authorization": "Bearer mine", "transfer-encoding-x": "y", "x-resonate-name": "n",
+    own = {"cookie": "session=1", "authorization": "Bearer mine", "x-resonate-name": "n", "if-none-match": "x"}
+    smuggled = {  # no browser sends these by itself, so the token is not for them either
+        **own, "x-http-method-override": "DELETE", "x-original-url": "/metrics", "x-rewrite-url": "/metrics", "transfer-encoding-x": "y",
     }  # fmt: skip
     with front(store, False) as (port, upstream):
         for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"):
@@ -137,7 +137,7 @@ def test_methods_and_headers_by_list(store: rc.Store) -> None:
         for name in ("do", "travel/fork"):
             assert ask(port, "GET", f"/api/{name}")[0] == 405
         assert upstream.seen == []
-        assert ask(port, "GET", "/api/jobs?state=archived", None, smuggled)[0] == 200
+        assert ask(port, "GET", "/api/jobs?state=archived", None, own)[0] == 200
         method, path, query, headers = upstream.seen.pop()
         assert (method, path, query) == ("GET", "/ui/api/jobs", b"state=archived")
         assert headers[b"authorization"] == f"Bearer {ADMIN}".encode()
@@ -145,7 +145,7 @@ def test_methods_and_headers_by_list(store: rc.Store) -> None:
         assert ask(port, "GET", "/api/jobs", None, {**smuggled, "forwarded": "for=9.9.9.9"})[0] == 401
         _, _, _, headers = upstream.seen.pop()
         assert headers[b"authorization"] == b"Bearer mine" and headers[b"via"] == b"1.1 resonate-core"
-        assert b"cookie" not in headers and b"forwarded" not in headers
+        assert headers.keys() & {name.encode() for name in (*smuggled, "forwarded")} == {b"authorization"}
 
 
 @pytest.mark.parametrize(

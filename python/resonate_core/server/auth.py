@@ -283,6 +283,8 @@ def _identity(claims: Mapping[str, Any]) -> Identity:
         # Not a guess at what was meant: a token without a prefix may permit more than one with a prefix.
         return Identity(admin=False, prefix=None, broken=broken)
     role, prefix, queues = claims.get("role", "").lower(), claims.get("prefix"), claims.get("queues", [])
+    if role == "admin" and prefix:  # everything, and only these ids: its issuer may have meant the lesser right
+        return Identity(admin=False, prefix=None, broken="prefix")
     return Identity(
         admin=role == "admin",
         prefix=None if prefix is None else _text(prefix, "prefix"),

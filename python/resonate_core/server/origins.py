@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from ..base.loopback import is_loopback
 from ..http.host_names import is_own_name
+from ..http.single_headers import doubled
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -53,6 +54,9 @@ class Origins:
 
     def refusal(self, scope: Scope, path: str) -> tuple[int, str] | None:
         """Return a status and the reason; None if the request is permitted."""
+        twice = doubled(scope["headers"])
+        if twice is not None:
+            return 400, twice
         host = origin = site = None
         for name, value in scope["headers"]:
             if name == b"host":
@@ -60,7 +64,7 @@ class Origins:
             elif name == b"origin":
                 origin = value
             elif name == b"sec-fetch-site":
-                site = value
+                site = value.lower()
         if host and host not in self._accepted and self._checks_host(scope):
             name = host.decode("latin-1")
             if not is_own_name(name, self._hosts):

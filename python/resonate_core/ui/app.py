@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from .._core import Envelope, RequestLimits
 from ..errors import ResonateError, StoreBusy, StoreError
+from ..http.single_headers import doubled
 from . import jobs, lookups, messages, overview, queues, schedules, story, stuck_list, travel, workers, workflows
 from .access import Refused, StoreAccess
 from .doing import do, need_operator, parsed
@@ -183,7 +184,10 @@ class UiApp:
     async def _api(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         redaction = Redaction(self.site.rules)
         try:
-            if _header(scope, b"sec-fetch-site") in ("cross-site", "same-site"):
+            twice = doubled(scope["headers"])
+            if twice is not None:
+                raise Refused(400, twice)
+            if (_header(scope, b"sec-fetch-site") or "").lower() in ("cross-site", "same-site"):
                 raise Refused(403, "a page of another origin must not use this dashboard")
             principal = self._identified(name, scope)
             if not self._has_indexes:

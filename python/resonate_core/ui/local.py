@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from ..base.forwarded import is_forwarded
 from ..base.loopback import is_loopback
+from ..http.host_names import name_in
 from .options import Role
 
 if TYPE_CHECKING:
@@ -26,9 +26,5 @@ def local_role(scope: Scope) -> Role:
         return "none"
     if client is None or not is_loopback(str(client[0])) or is_forwarded(scope["headers"]):
         return "none"
-    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
-    try:
-        name = urlsplit("//" + host).hostname or ""
-    except ValueError:
-        return "none"
-    return "operate" if server is not None and is_loopback(str(server[0])) and is_loopback(name) else "none"
+    name = name_in(next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), ""))
+    return "operate" if server is not None and is_loopback(str(server[0])) and name is not None and is_loopback(name) else "none"

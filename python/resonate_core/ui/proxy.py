@@ -12,6 +12,7 @@ from ..base.loopback import is_loopback
 from ..base.per_process import PerProcess
 from ..http.client import async_client
 from ..http.host_names import is_own_name
+from ..http.single_headers import doubled
 from .app import ACTS, HEADERS, READS, relative_path
 from .files import Assets
 from .local import local_role
@@ -89,6 +90,10 @@ class ServerUi:
             return
         if scope["type"] != "http":
             raise NotImplementedError(f"ASGI scope {scope['type']!r} is not served")
+        twice = doubled(scope["headers"])
+        if twice is not None:
+            await _refuse(send, 400, twice)
+            return
         if not self._is_own(scope):
             await _refuse(send, 421, "Host must be a name of this machine, or one of hosts")
             return
@@ -128,7 +133,7 @@ class ServerUi:
         if "*" in self._hosts or (server is not None and not is_loopback(str(server[0]))):
             return True
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-        return not hosts or (len(hosts) == 1 and is_own_name(hosts[0], self._hosts))  # a browser sends one
+        return not hosts or is_own_name(hosts[0], self._hosts)
 
     def _may(self, scope: Scope, role: Role) -> bool:
         """Whether the role of a client, by the token, includes another."""
@@ -150,7 +155,7 @@ class ServerUi:
 
         has_body = scope["method"] == "POST"
         given = dict(scope["headers"])
-        foreign = given.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
+        foreign = given.get(b"sec-fetch-site", b"").lower() in (b"cross-site", b"same-site")
         origin = given.get(b"origin", b"").decode("latin-1")
         if foreign or (origin and urlsplit(origin).netloc.lower() != given.get(b"host", b"").decode("latin-1").lower()):
             await _refuse(send, 403, "a page of another origin must not use this dashboard")
