@@ -15,7 +15,8 @@ __all__ = ["RERUN_OF", "RERUN_TYPES", "Origins", "origins_of", "origins_of_job"]
 RERUN_OF = "rerun_of"
 #: The tag with the types of the jobs that it was made from, as a list in JSON, if they are others than its own: those jobs may be deleted.
 RERUN_TYPES = "rerun_types"
-_ABOVE = (RERUN_OF, "resonate:parent", "resonate:origin")
+#: The tags that name a record above: SDKs set several of them, and a program may set any one alone.
+_ABOVE = (RERUN_OF, "resonate:parent", "resonate:origin", "resonate:branch", "resonate:root", "resonate:prefix")
 
 
 @dataclass(frozen=True)
