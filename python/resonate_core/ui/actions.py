@@ -35,6 +35,8 @@ _PROTOCOL = frozenset(
 KINDS = _PROTOCOL | {"job.rerun", "schedule.run", "bulk"}
 #: The most ids of one bulk action: it is one transaction for each, and others wait for none of them.
 _MOST_IDS = 500
+#: The most characters of these ids together. The answer repeats them, and both are searched for redacted values.
+_MOST_OF_IDS = 65_536
 #: Members of a job that its copy has, too. A unique key is not among them: the first job may still hold it.
 _COPIED = ("queue", "type", "payload", "priority", "timeout", "maxRetries", "retryPolicy", "onExhausted", "group")
 _ENCODED = {"payloadJson": "payload", "valueJson": "value", "paramJson": "param", "promiseParamJson": "promiseParam"}
@@ -106,6 +108,12 @@ def _bulk(data: Mapping[str, Any]) -> list[Request]:
     if not isinstance(ids, list) or not 1 <= len(ids) <= _MOST_IDS or not all(isinstance(id, str) and id for id in ids):
         got = f"{len(ids)} of them" if isinstance(ids, list) else repr(ids)
         raise Refused(400, f"data.ids must be 1 to {_MOST_IDS} texts that are not empty, got {got}")
+    if sum(map(len, ids)) > _MOST_OF_IDS:
+        raise Refused(
+            400, f"data.ids must have at most {_MOST_OF_IDS} characters together, got {sum(map(len, ids))}: give fewer at once"
+        )
+    if len(data) > 2:
+        raise Refused(400, "data must have kind and ids alone")
     return [(kind, {"id": id}) for id in dict.fromkeys(ids)]
 
 
