@@ -135,7 +135,7 @@ Example:
 Return the decoded data as JSON; None without data.
 
 Raises:
-    Invalid: The data is not base64, or the bytes are not JSON in UTF-8.
+    Invalid: The data is not base64, or the bytes are not JSON in UTF-8, or are nested too deeply for Python.
 
 Example:
     >>> rc.Value(data="WzEsMl0=").json()

@@ -27,6 +27,8 @@ std::string json_text(py::handle snapshot) {
         call_with(member_of_module("json", "dumps"), py::make_tuple(snapshot), py::dict(py::arg("allow_nan") = false));
     return std::string(text(document, "snapshot"));
   } catch (py::error_already_set& error) {
+    if (error.matches(PyExc_RecursionError))
+      raise(ErrorClass::invalid, "snapshot must be nested less deeply than Python writes JSON");
     if (!error.matches(PyExc_ValueError)) throw;
     raise(ErrorClass::invalid, "snapshot cannot be written as JSON: " + std::string(text_of(error.value())));
   }

@@ -82,6 +82,12 @@ py::object scanned(const py::str& document) {
   raise(ErrorClass::invalid, std::string(argument) + what + reason);
 }
 
+// Python nests about a thousand levels. Its RecursionError looks like a defect of the program.
+[[noreturn]] void raise_too_deep(const char* argument) {
+  PyErr_Clear();
+  raise(ErrorClass::invalid, std::string(argument) + " must be nested less deeply: Python neither reads nor writes such JSON");
+}
+
 std::string json_of(py::handle value, const char* argument) {
   if (PyUnicode_CheckExact(value.ptr())) return json_string(text(value, argument));
   if (value.ptr() == Py_True) return "true";
@@ -96,6 +102,7 @@ std::string json_of(py::handle value, const char* argument) {
       py::reinterpret_steal<py::object>(into_python([&] { return PyObject_CallOneArg(encode.ptr(), value.ptr()); }));
   if (!encoded) {
     if (PyErr_ExceptionMatches(PyExc_ValueError)) raise_from_python(argument, " cannot be written as JSON: ");
+    if (PyErr_ExceptionMatches(PyExc_RecursionError)) raise_too_deep(argument);
     throw py::error_already_set();
   }
   return std::string(text(encoded, argument));
@@ -155,6 +162,7 @@ py::object decoded_json(const Value& value) {
   auto decoded = py::reinterpret_steal<py::object>(into_python([&] { return PyObject_CallOneArg(loads.ptr(), document.ptr()); }));
   if (!decoded) {
     if (PyErr_ExceptionMatches(PyExc_ValueError)) raise_from_python("data", " is no JSON: ");
+    if (PyErr_ExceptionMatches(PyExc_RecursionError)) raise_too_deep("data");
     throw py::error_already_set();
   }
   return decoded;

@@ -74,6 +74,8 @@ def submit(connection: Any, kind: str, data: Mapping[str, Any], *, schema: str =
         request = json.dumps(envelope(kind, dict(data), "0", version), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise Invalid(f"data must hold what JSON can hold: {error}") from None
+    except RecursionError:
+        raise Invalid("data must be nested less deeply: Python does not write such JSON") from None
     problem = submission_problem(request)
     if problem is not None:
         raise Invalid(problem)

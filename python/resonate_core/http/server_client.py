@@ -70,7 +70,19 @@ def envelope(kind: str, data: Mapping[str, Any], corr_id: str, version: str = VE
 
 def lines_of(requests: Sequence[Mapping[str, Any]]) -> bytes:
     """The body of a batch: one envelope a line."""
-    return b"\n".join(json.dumps(request).encode("ascii") for request in requests)
+    return b"\n".join(map(body_of, requests))
+
+
+def body_of(request: Mapping[str, Any]) -> bytes:
+    """The body of one request.
+
+    Raises:
+        Invalid: It is nested too deeply.
+    """
+    try:
+        return json.dumps(request).encode("ascii")
+    except RecursionError:
+        raise Invalid("data must be nested less deeply: Python does not write such JSON") from None
 
 
 class ServerAddress:
@@ -261,7 +273,7 @@ class ServerClient(ServerAddress):
             Unreachable: There was no answer, or a busy server or proxy gave one that is no envelope.
             ResonateError: See `ServerAddress.read`.
         """
-        response = self.send("POST", self.http_url, content=json.dumps(request).encode("ascii"))
+        response = self.send("POST", self.http_url, content=body_of(request))
         return self.read(response, request["head"]["corrId"])
 
     def post_batch(self, requests: Sequence[Mapping[str, Any]]) -> list[Reply]:
@@ -338,7 +350,7 @@ class AsyncServerClient(ServerAddress):
 
     async def post(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request; see `ServerClient.post`."""
-        response = await self._send("POST", self.http_url, content=json.dumps(request).encode("ascii"))
+        response = await self._send("POST", self.http_url, content=body_of(request))
         return self.read(response, request["head"]["corrId"])
 
     async def get(self, path: str, parameters: Mapping[str, str]) -> Answer:
