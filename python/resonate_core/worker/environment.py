@@ -15,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from .._core import Store
 from ..calls.wakeup import Wakeup as CommitWakeup
+from ..http.bodies import MOST_BYTES
 from .client import Client, Queues
 from .store_client import StoreClient
 from .threads import Threads
@@ -62,16 +63,18 @@ class HandlerPool(Protocol):
         """End what is idle; the others end when their handler returns."""
 
 
-def open_client(target: Target, token: str | None = None) -> Client:
+def open_client(target: Target, token: str | None = None, answer_bytes: int | None = None) -> Client:
     """Open the client of a store, of the file of one, or of a server's URL.
 
     Raises:
-        TypeError: A token for what needs none.
+        TypeError: A token, or a limit of answers, for what needs none.
     """
     if isinstance(target, str) and re.match(r"https?://", target):
-        return UrlClient(target, token)
+        return UrlClient(target, token, answer_bytes=MOST_BYTES if answer_bytes is None else answer_bytes)
     if token is not None:
         raise TypeError(f"token must be None, except beside the URL of a server, got one beside {target!r}")
+    if answer_bytes is not None:
+        raise TypeError(f"answer_bytes must be None, except beside the URL of a server, got {answer_bytes!r} beside {target!r}")
     if isinstance(target, WorkerStore):
         return target.worker_client()
     return StoreClient(target) if isinstance(target, Store) else StoreClient(Store(target), owned=True)
@@ -99,7 +102,7 @@ class Environment:
     """The dependencies of a worker on its machine. Time is that of the event loop and of the store's clock.
 
     Attributes:
-        connect: Opens the client of a target, with a token.
+        connect: Opens the client of a target, with a token and the most bytes of an answer.
         name: Makes the name of a worker that was given none.
         wakeup: Makes the `Wakeup` of a client: of an event loop, what is called in it, and the queues of the worker.
         handler_pool: Makes the `HandlerPool` of a worker: of so many calls at once, what runs one, and a name.
@@ -109,7 +112,7 @@ class Environment:
         beside: Whether synchronous handlers run beside the event loop, in threads that may wait for it.
     """
 
-    connect: Callable[[Target, str | None], Client] = open_client
+    connect: Callable[[Target, str | None, int | None], Client] = open_client
     name: Callable[[], str] = process_name
     wakeup: Callable[[Client, asyncio.AbstractEventLoop, Callable[[], None], Queues], Wakeup] = commit_wakeup
     handler_pool: Callable[[int, Callable[[Any], None], str], HandlerPool] = Threads

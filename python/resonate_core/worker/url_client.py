@@ -12,6 +12,7 @@ from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..calls import jobs
 from ..calls.call import Call, Together, nothing, refusal
 from ..calls.store_threads import MOST_OF_URL, OwnThreads
+from ..http.bodies import MOST_BYTES
 from ..http.remote import Remote
 from .client import MOST, NOT_HELD, Claim, Claimed, Held, Queues, T, end_request, names_of, unless_held
 from .outcomes import Outcome
@@ -28,18 +29,19 @@ class UrlClient:
         url: Its address, with the path under which it is mounted.
         token: A bearer token.
         timeout: How long to wait for one answer, in seconds.
+        answer_bytes: The most bytes of one answer.
 
     Raises:
         ModuleNotFoundError: There is no httpx.
-        Invalid: The URL or the token is none.
+        Invalid: The URL or the token is none, or the limit.
     """
 
     blocking = True
     local = False
     manual = False
 
-    def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
-        self._remote = Remote(url, token, timeout, retry_for=0)
+    def __init__(self, url: str, token: str | None = None, timeout: float = 30.0, answer_bytes: int = MOST_BYTES) -> None:
+        self._remote = Remote(url, token, timeout, retry_for=0, answer_bytes=answer_bytes)
         self._clock = SystemClock()
         self._threads = OwnThreads(MOST_OF_URL)
         self._most = MOST  # jobs of a claim
@@ -78,7 +80,7 @@ class UrlClient:
     def watch(self, descriptor: int, queues: Queues) -> UrlWatch:
         """Watch the server's stream of jobs."""
         address = self._remote.server
-        return UrlWatch(address.url, address.token, address.timeout, names_of(queues), descriptor)
+        return UrlWatch(address, names_of(queues), descriptor)
 
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
         return self._remote.run(jobs.enqueue(type, payload, **options))

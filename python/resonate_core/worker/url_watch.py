@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from .._foreign_text import clean
 from ..base.stopwatch import doubled, seconds
 from ..errors import NoEnvelope
-from ..http.server_client import AsyncServerClient, is_stream
+from ..http.server_client import AsyncServerClient, ServerAddress, is_stream
 
 __all__ = ["UrlWatch"]
 
@@ -36,15 +36,13 @@ class UrlWatch:
     does so seldom if the server has none.
 
     Args:
-        url: The address of the server.
-        token: A bearer token.
-        timeout: Seconds for which the connection is waited for.
+        address: That of the server, with the token, the time limit and the most bytes of a line.
         queues: The names of the queues.
         descriptor: A pipe or a socket that does not block.
     """
 
-    def __init__(self, url: str, token: str | None, timeout: float, queues: Sequence[str], descriptor: int) -> None:
-        self._address = url, token, timeout
+    def __init__(self, address: ServerAddress, queues: Sequence[str], descriptor: int) -> None:
+        self._address = address.url, address.token, address.timeout, address.answer_bytes
         self._path = "jobs/claimable?" + urlencode([("queue", queue) for queue in queues])
         self._descriptor = descriptor
         self._lock = threading.Lock()

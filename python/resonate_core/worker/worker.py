@@ -60,6 +60,7 @@ class Worker(Registry):
         heartbeat: How often leases are renewed, in ms or as a timedelta, less than the shorter lease; None: a third of the shorter lease.
         grace: How long a stop waits for running jobs, in ms or as a timedelta.
         token: A bearer token, if `store_or_url` is the URL of a server.
+        answer_bytes: The most bytes of one answer of that server, as of `resonate_core.connect`; None: 64 MiB.
         tracing: Whether enqueues and attempts have OpenTelemetry spans (extra ``otel``); None: if the program has configured a provider.
         environment: What the worker takes from its machine: threads, wake-ups, its name. A simulator passes its own.
 
@@ -94,6 +95,7 @@ class Worker(Registry):
         heartbeat: Duration | None = None,
         grace: Duration = 10_000,
         token: str | None = None,
+        answer_bytes: int | None = None,
         tracing: bool | None = None,
         environment: Environment | None = None,
     ) -> None:
@@ -121,12 +123,14 @@ class Worker(Registry):
         self.counts = Counts()
         self._runner = Runner(self.settings, self._parts, self._to_open)
         _made.add(self)
-        self._bound: tuple[Target, str | None] | None = None
+        self._bound: tuple[Target, str | None, int | None] | None = None
         self._opening = Opening(self._connect, self._threads)
         if store_or_url is not None:
-            self.bind(store_or_url, token)
+            self.bind(store_or_url, token, answer_bytes)
         elif token is not None:
             raise TypeError("token must be None without the URL of a server, got one")
+        elif answer_bytes is not None:
+            raise TypeError(f"answer_bytes must be None without the URL of a server, got {answer_bytes!r}")
 
     def __repr__(self) -> str:
         return str(self.settings)
@@ -171,15 +175,16 @@ class Worker(Registry):
 
     # -- where its jobs are -----------------------------------------------------------------------------------------------
 
-    def bind(self, store_or_url: Target, token: str | None = None) -> None:
+    def bind(self, store_or_url: Target, token: str | None = None, answer_bytes: int | None = None) -> None:
         """Set the store or server of the jobs, for a worker that was made without one, or to run it with another one.
 
         Args:
             store_or_url: As of `Worker`.
             token: As of `Worker`.
+            answer_bytes: As of `Worker`.
 
         Raises:
-            Invalid: It runs.
+            Invalid: It runs, or `answer_bytes` is less than 1.
             TypeError: `store_or_url` is none of these.
 
         Example:
@@ -190,8 +195,10 @@ class Worker(Registry):
         """
         if not isinstance(store_or_url, (Store, WorkerStore, str, os.PathLike)) or store_or_url == "":
             raise TypeError(f"store_or_url must be a Store, the path of one or the URL of a server, got {store_or_url!r}")
+        if answer_bytes is not None:
+            whole("answer_bytes", answer_bytes, 1)
         self.close()
-        self._bound = (store_or_url, token)
+        self._bound = (store_or_url, token, answer_bytes)
         self._listening()
 
     @property

@@ -59,7 +59,7 @@ def environment_of(world: System, life: Life) -> Environment:
     """Return the environment of the workers of one process."""
     line = world._line(life)
 
-    def connect(target: Any, token: str | None) -> Any:
+    def connect(target: Any, token: str | None, answer_bytes: int | None) -> Any:
         client = getattr(target, "worker_client", None)
         if client is not None:
             return client()
