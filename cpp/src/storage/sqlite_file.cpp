@@ -248,9 +248,11 @@ auto SqliteFile::opening(Body body) {
   }
 }
 
-std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, const SqliteOptions& options, Absent absent) {
+std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, const SqliteOptions& options, Absent absent,
+                                             Objects objects) {
   NewFileGuard guard(path);
   std::unique_ptr<SqliteFile> file(new SqliteFile(path, options, absent));
+  file->objects_ = objects;
   file->opening([&] { file->waiting([&] { file->prepare(options); }); });
   guard.keep();
   return file;
@@ -303,6 +305,7 @@ std::int64_t SqliteFile::number(const char* sql) { return database_.execAndGet(s
 std::int64_t SqliteFile::stored_version() {
   std::int64_t version = 0;
   if (number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'resonate_store_version'") > 0) {
+    refuse_other_objects(0);
     version = number("SELECT max(version) FROM resonate_store_version");
     if (version < kVersionInTable) refuse_schema(version, "which no release has written");
   } else if (number("PRAGMA application_id") == kSqliteApplicationId) {
@@ -329,6 +332,25 @@ void SqliteFile::refuse_names_in_use() {
         refuse(path_, "a store needs the name " + resonate::quoted(found.name) + ", which is in use in this file");
 }
 
+// Another object in the place of one of the store's runs code of the file with each statement, without an end if it is meant so: a
+// view, a virtual table, generated columns, other rules or indexes. Of an earlier version, only the kinds are known here; before
+// the version is read (0), only what its table must be.
+void SqliteFile::refuse_other_objects(std::int64_t version) {
+  const bool exact = version == sqlite_schema_version() && objects_ == Objects::exact;
+  const auto refuse_unless_ours = [&](const SqliteObject& found, const SqliteObject& ours) {
+    const bool is_version = ours.name == "resonate_store_version";
+    if (found.name != ours.name || (version == 0 && !is_version)) return;
+    if (is_same(found, ours) || (found.type == ours.type && !is_version && !exact) || (objects_ == Objects::any && !is_version))
+      return;
+    const std::string kind = found.type == ours.type ? "a " + ours.type + " of another schema" : "a " + found.type;
+    refuse(path_, resonate::quoted(found.name) + " must be the " + ours.type + " of a store, got " + kind +
+                      ": another program has made it; `resonate-core check` names all such objects");
+  };
+  for (const SqliteObject& found : sqlite_objects(database_))
+    for (const auto* const known : {&sqlite_schema(), &sqlite_optional_objects()})
+      for (const SqliteObject& ours : *known) refuse_unless_ours(found, ours);
+}
+
 // SQLite compares texts by the bytes of the file's encoding. Only those of UTF-8 have the order of the protocol.
 void SqliteFile::refuse_other_encodings() {
   if (const std::string encoding = database_.execAndGet("PRAGMA encoding").getString(); encoding != "UTF-8")
@@ -342,6 +364,7 @@ std::int64_t SqliteFile::checked_version(bool read_only) {
   refuse_other_encodings();
   const std::int64_t version = stored_version();
   if (version == 0 && !read_only) refuse_names_in_use();
+  if (version > 0) refuse_other_objects(version);
   snapshot.commit();
   return version;
 }

@@ -44,7 +44,10 @@ std::optional<std::string> problem_of_names(const std::string& path);
 class SqliteFile {
  public:
   enum class Absent : std::uint8_t { make, refuse };
-  static std::unique_ptr<SqliteFile> open(const std::string& path, const SqliteOptions& options, Absent absent = Absent::make);
+  // Whether tables and indexes of a store must be those of its schema. `any` is for a check, which names the others.
+  enum class Objects : std::uint8_t { exact, any };
+  static std::unique_ptr<SqliteFile> open(const std::string& path, const SqliteOptions& options, Absent absent = Absent::make,
+                                          Objects objects = Objects::exact);
   // The number of files that this process has open.
   static int open_count() noexcept { return open_files; }
   // The version of the store in an existing file; 0: it holds none.
@@ -79,6 +82,7 @@ class SqliteFile {
   std::int64_t checked_version(bool read_only);
   std::int64_t stored_version();
   void refuse_names_in_use();
+  void refuse_other_objects(std::int64_t version);
   void refuse_other_encodings();
   void run(const char* sql);             // for statements without parameters and results
   std::int64_t number(const char* sql);  // returns the first column of the first row
@@ -96,6 +100,7 @@ class SqliteFile {
   static inline std::atomic<int> open_files = 0;
 
   Counted counted_;
+  Objects objects_ = Objects::exact;
   std::string path_;
   std::string log_path_ = path_ + "-wal";
   Duration busy_timeout_;

@@ -248,38 +248,55 @@ std::vector<SqliteObject> sqlite_objects(SQLite::Database& database) {
   std::vector<SqliteObject> found;
   SQLite::Statement rows(
       database,
-      "SELECT name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE "
+      "SELECT name, tbl_name, sql, type FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE "
       "'\\' ORDER BY type DESC, name");  // tables before their indexes
   while (rows.executeStep())
-    found.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getString(), rows.getColumn(2).getString()});
+    found.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getString(), rows.getColumn(2).getString(),
+                     rows.getColumn(3).getString()});
   return found;
+}
+
+bool is_same(const SqliteObject& one, const SqliteObject& other) noexcept { return one.type == other.type && one.sql == other.sql; }
+
+bool computes(SQLite::Database& database, const SqliteObject& index) {
+  if (index.type != "index") return false;
+  SQLite::Statement found(database,
+                          "SELECT (SELECT count(*) FROM pragma_index_xinfo(?1) WHERE cid = -2) + "
+                          "(SELECT count(*) FROM pragma_index_list(?2) WHERE name = ?1 AND partial <> 0)");
+  found.bind(1, index.name);
+  found.bind(2, index.table);
+  return found.executeStep() && found.getColumn(0).getInt64() > 0;
 }
 
 std::span<const char* const> sqlite_migrations() noexcept { return kMigrations; }
 
-const std::vector<SqliteObject>& sqlite_schema() {
-  static const std::vector<SqliteObject> made = [] {
-    SQLite::Database scratch(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    for (const char* migration : kMigrations) scratch.exec(migration);
-    return sqlite_objects(scratch);
-  }();
-  return made;
-}
+namespace {
 
-const std::vector<SqliteObject>& sqlite_optional_objects() {
-  static const std::vector<SqliteObject> made = [] {
+struct Made {
+  std::vector<SqliteObject> schema, optional;
+};
+
+// Made once in a process: the migrations take some milliseconds, and each opening of a file compares its objects with these.
+const Made& made_by_migrations() {
+  static const Made made = [] {
     SQLite::Database scratch(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     for (const char* migration : kMigrations) scratch.exec(migration);
+    Made all{.schema = sqlite_objects(scratch), .optional = {}};
     scratch.exec(sqlite_newest_indexes());
-    std::vector<SqliteObject> all = sqlite_objects(scratch);
-    std::erase_if(all, [](const SqliteObject& object) {
-      return std::any_of(sqlite_schema().begin(), sqlite_schema().end(),
-                         [&](const SqliteObject& other) { return other.name == object.name; });
+    all.optional = sqlite_objects(scratch);
+    std::erase_if(all.optional, [&](const SqliteObject& object) {
+      return std::ranges::any_of(all.schema, [&](const SqliteObject& other) { return other.name == object.name; });
     });
     return all;
   }();
   return made;
 }
+
+}  // namespace
+
+const std::vector<SqliteObject>& sqlite_schema() { return made_by_migrations().schema; }
+
+const std::vector<SqliteObject>& sqlite_optional_objects() { return made_by_migrations().optional; }
 
 const char* sqlite_newest_indexes() noexcept {
   return "CREATE INDEX IF NOT EXISTS resonate_newest_jobs ON resonate_promises (queue, created_at, id) WHERE queue IS NOT NULL;"

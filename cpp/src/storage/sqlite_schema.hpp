@@ -20,7 +20,12 @@ struct SqliteObject {
   std::string name;
   std::string table;
   std::string sql;
+  std::string type;  // as SQLite names it: table, index, view, trigger
 };
+// Whether two objects of one name have the same kind and the same rules.
+bool is_same(const SqliteObject& one, const SqliteObject& other) noexcept;
+// Whether an index computes something: an expression, or whether a row belongs to it.
+bool computes(SQLite::Database& database, const SqliteObject& index);
 std::vector<SqliteObject> sqlite_objects(SQLite::Database& database);
 
 // sqlite_migrations()[v] migrates schema v to v + 1, in a file that a store has made; version 0 is an empty file.
