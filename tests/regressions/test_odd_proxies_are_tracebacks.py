@@ -56,6 +56,7 @@ def test_a_command_says_so_in_one_line(
         ("why", "x", "--url", URL),
         ("ui", URL),
         ("dash", "--once", "--url", URL),
+        ("conformance", URL),
     ):
         ran = run_command(capsys, *command)
         assert ran.code == 2, (command, ran)

@@ -18,6 +18,7 @@ from resonate_core.cli.show import put, say
 from resonate_core.cli.target import DIALECTS
 from resonate_core.cli.values import duration
 from resonate_core.http.server_client import NoEnvelope
+from resonate_core.http.surroundings import OddSurroundings
 
 __all__ = ["conformance"]
 
@@ -119,6 +120,8 @@ def conformance(
         )
         progress = (lambda part: say(f"{part} …")) if sys.stderr.isatty() else str
         report = judge(server, plan, token or os.environ.get("RESONATE_TOKEN") or None, timeout, progress)
+    except OddSurroundings:
+        raise
     except rc.Invalid as error:
         raise Failure(f"--{error}", Exit.USAGE) from error
     except NoEnvelope as error:
