@@ -16,6 +16,7 @@ import pytest
 
 import resonate_core as rc
 from fuzz import sound_file
+from older_files import give_older_schema
 from resonate_core._core import schema_versions
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
@@ -117,6 +118,31 @@ def test_check_names_it_and_computes_nothing(name: str, sound: Path, tmp_path: P
     assert done.returncode == 1, done
     assert f"schema: {replaced} differs from this version's schema" in done.stdout
     assert "integrity: not checked" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["a view of queues", "a generated column", "an index of ours on an expression"])
+def test_a_file_of_an_earlier_version_is_not_migrated(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    rc.Store(path, clock=rc.ManualClock()).close()
+    give_older_schema(path, 8)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("PRAGMA legacy_alter_table = ON")
+        REPLACED[name][0](file)
+    for _ in range(2):
+        with pytest.raises(rc.StoreError, match=f'"{REPLACED[name][1]}" must be'):
+            rc.Store(path)
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        assert file.execute("SELECT version FROM resonate_store_version").fetchone() == (8,)
+
+
+@pytest.mark.parametrize("version", range(2, 9))
+def test_a_sound_file_of_an_earlier_version_is(version: int, tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    rc.Store(path, clock=rc.ManualClock()).close()
+    give_older_schema(path, version)
+    rc.Store(path, clock=rc.ManualClock()).close()
+    rc.Store(path, clock=rc.ManualClock()).close()
+    assert rc.check_file(path) == []
 
 
 @pytest.mark.parametrize(

@@ -406,6 +406,7 @@ void SqliteFile::migrate() {
     if (version > 0) refuse_schema(version, "and its tables are not of that version (" + std::string(error.what()) + ")");
     refuse(path_, "the tables of a store cannot be made: " + std::string(error.what()));
   }
+  refuse_other_objects(sqlite_schema_version());  // of an earlier version, only their kinds were compared
   run(("UPDATE resonate_store_version SET version = " + std::to_string(sqlite_schema_version())).c_str());
   if (is_ours) {  // in a file that the store has made, so that releases which do not know the table refuse it
     run(("PRAGMA user_version = " + std::to_string(sqlite_schema_version())).c_str());

@@ -256,7 +256,23 @@ std::vector<SqliteObject> sqlite_objects(SQLite::Database& database) {
   return found;
 }
 
-bool is_same(const SqliteObject& one, const SqliteObject& other) noexcept { return one.type == other.type && one.sql == other.sql; }
+namespace {
+
+// The SQL without quotes of names and with single spaces: ALTER TABLE writes them as its version of SQLite does.
+std::string plain(const std::string& sql) {
+  std::string made;
+  for (const char sign : sql) {
+    const bool is_space = sign == ' ' || sign == '\n' || sign == '\t' || sign == '\r';
+    if (sign != '"' && !(is_space && made.ends_with(' '))) made += is_space ? ' ' : sign;
+  }
+  return made;
+}
+
+}  // namespace
+
+bool is_same(const SqliteObject& one, const SqliteObject& other) {
+  return one.type == other.type && (one.sql == other.sql || plain(one.sql) == plain(other.sql));
+}
 
 bool computes(SQLite::Database& database, const SqliteObject& index) {
   if (index.type != "index") return false;

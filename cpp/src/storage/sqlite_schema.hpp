@@ -23,7 +23,7 @@ struct SqliteObject {
   std::string type;  // as SQLite names it: table, index, view, trigger
 };
 // Whether two objects of one name have the same kind and the same rules.
-bool is_same(const SqliteObject& one, const SqliteObject& other) noexcept;
+bool is_same(const SqliteObject& one, const SqliteObject& other);
 // Whether an index computes something: an expression, or whether a row belongs to it.
 bool computes(SQLite::Database& database, const SqliteObject& index);
 std::vector<SqliteObject> sqlite_objects(SQLite::Database& database);
