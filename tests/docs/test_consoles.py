@@ -21,6 +21,7 @@ SESSIONS = (
     "operations.md",
     "postgresql.md",
     "tutorial.md",
+    "jobs_tutorial.md",
     "testing_tutorial.md",
     "conformance.md",
 )

@@ -38,7 +38,9 @@ def by_page(errors: list[tuple[str, int, str]], pages: dict[str, Path]) -> list[
 
 def test_mypy(tmp_path: Path) -> None:
     pages = written(tmp_path)
-    assert {"README.md", "docs/jobs.md", "docs/sdk.md", "docs/web.md"} <= {str(page.relative_to(ROOT)) for page in pages.values()}
+    assert {"README.md", "docs/jobs.md", "docs/workers.md", "docs/sdk.md", "docs/web.md"} <= {
+        str(page.relative_to(ROOT)) for page in pages.values()
+    }
     assert by_page(mypy(tmp_path, "--allow-redefinition", "--disable-error-code", "no-redef"), pages) == []
 
 

@@ -67,7 +67,7 @@ class JobEncoder {
   }
 
  private:
-  // The order of a record (docs/jobs.md); other members of the specification follow.
+  // The order of a record (JOBS 2); other members of the specification follow.
   static constexpr Field kRecord[] = {
       Field::id,         Field::queue,       Field::type,         Field::state,       Field::payload,       Field::tags,
       Field::priority,   Field::version,     Field::max_retries,  Field::retry_count, Field::retry_policy,  Field::on_exhausted,

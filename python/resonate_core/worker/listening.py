@@ -27,7 +27,7 @@ class Listening:
 
         The function, synchronous or asynchronous, runs beside the jobs. If it raises, the exception is logged; a slow function delays
         other events, never a job. There are also events for attempts that timed out, and for leases of other workers that expired,
-        if a commit of this process ended them (docs/jobs.md, Events). Register listeners before the worker runs.
+        if a commit of this process ended them (docs/workers.md, Events). Register listeners before the worker runs.
 
         Args:
             listener: The function.
