@@ -15,7 +15,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from .._core import Store
 from ..calls.wakeup import Wakeup as CommitWakeup
-from ..http.bodies import MOST_BYTES
 from .client import Client, Queues
 from .store_client import StoreClient
 from .threads import Threads
@@ -70,7 +69,7 @@ def open_client(target: Target, token: str | None = None, answer_bytes: int | No
         TypeError: A token, or a limit of answers, for what needs none.
     """
     if isinstance(target, str) and re.match(r"https?://", target):
-        return UrlClient(target, token, answer_bytes=MOST_BYTES if answer_bytes is None else answer_bytes)
+        return UrlClient(target, token, answer_bytes=answer_bytes)
     if token is not None:
         raise TypeError(f"token must be None, except beside the URL of a server, got one beside {target!r}")
     if answer_bytes is not None:

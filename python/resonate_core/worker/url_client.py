@@ -12,7 +12,6 @@ from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..calls import jobs
 from ..calls.call import Call, Together, nothing, refusal
 from ..calls.store_threads import MOST_OF_URL, OwnThreads
-from ..http.bodies import MOST_BYTES
 from ..http.remote import Remote
 from .client import MOST, NOT_HELD, Claim, Claimed, Held, Queues, T, end_request, names_of, unless_held
 from .outcomes import Outcome
@@ -29,7 +28,7 @@ class UrlClient:
         url: Its address, with the path under which it is mounted.
         token: A bearer token.
         timeout: How long to wait for one answer, in seconds.
-        answer_bytes: The most bytes of one answer.
+        answer_bytes: The most bytes of one answer; None: those of `Remote`.
 
     Raises:
         ModuleNotFoundError: There is no httpx.
@@ -40,8 +39,9 @@ class UrlClient:
     local = False
     manual = False
 
-    def __init__(self, url: str, token: str | None = None, timeout: float = 30.0, answer_bytes: int = MOST_BYTES) -> None:
-        self._remote = Remote(url, token, timeout, retry_for=0, answer_bytes=answer_bytes)
+    def __init__(self, url: str, token: str | None = None, timeout: float = 30.0, answer_bytes: int | None = None) -> None:
+        limits = {} if answer_bytes is None else {"answer_bytes": answer_bytes}
+        self._remote = Remote(url, token, timeout, retry_for=0, **limits)
         self._clock = SystemClock()
         self._threads = OwnThreads(MOST_OF_URL)
         self._most = MOST  # jobs of a claim
