@@ -1,4 +1,4 @@
-"""Plays the two failures of the page `testing_tutorial.md`: writes `testing_retries.svg` and `testing_race.svg` beside this file."""
+"""Plays the two failures of the page `testing.md`: writes `testing_retries.svg` and `testing_race.svg` beside this file."""
 
 from __future__ import annotations
 

@@ -41,7 +41,6 @@ PLACES = {
 SESSIONS_NEED = {
     "docs/conformance.md": ("conformance",),
     "docs/dashboard.md": ("server",),
-    "docs/explore.md": ("testing",),
     "docs/operations.md": ("cli,otel", "opentelemetry-sdk"),
     "docs/payloads.md": ("typed",),
     "docs/postgresql.md": ("", "psycopg[binary]"),
@@ -49,7 +48,7 @@ SESSIONS_NEED = {
     "docs/sdk.md": ("sdk",),
     "docs/security.md": ("cli",),
     "docs/server.md": ("cli",),
-    "docs/simulation.md": ("fastapi,sdk,worker",),
+    "docs/simulation.md": ("fastapi,sdk,testing,worker",),
     "docs/testing.md": ("testing",),
     "docs/time.md": ("notebook",),
     "docs/tutorial.md": ("fastapi,sdk,cli",),

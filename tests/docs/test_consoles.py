@@ -22,7 +22,7 @@ SESSIONS = (
     "postgresql.md",
     "tutorial.md",
     "jobs_tutorial.md",
-    "testing_tutorial.md",
+    "testing.md",
     "conformance.md",
 )
 
