@@ -339,7 +339,7 @@ class Rejected(ResonateError):
 
 def _reason(promise: Promise) -> str:
     """The error of a rejected promise in words, if its value has one."""
-    from ._foreign_text import clean_lines
+    from ._foreign_text import MOST_OF_A_REFUSAL, excerpt
 
     try:
         error: Any = promise.value.json()
@@ -347,8 +347,8 @@ def _reason(promise: Promise) -> str:
         return ""
     if isinstance(error, dict):
         parts = [error[part] for part in ("code", "message") if isinstance(error.get(part), str) and error[part]]
-        return clean_lines(f": {': '.join(parts)}") if parts else ""
-    return clean_lines(f": {error}") if isinstance(error, str) and error else ""
+        return ": " + excerpt(": ".join(parts), MOST_OF_A_REFUSAL) if parts else ""
+    return ": " + excerpt(error, MOST_OF_A_REFUSAL) if isinstance(error, str) and error else ""
 
 
 class ClockWarning(RuntimeWarning):

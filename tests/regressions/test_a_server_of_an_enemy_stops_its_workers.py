@@ -46,6 +46,14 @@ SAID: dict[str, Respond] = {
     "an instant": with_data({"jobs": [], "nextAt": 10**30}),
     "a page of a proxy": lambda asked: http(b"<html>", status="404 Not Found", content_type="text/html"),
     "a conflict of a proxy": lambda asked: http(b"<html>", status="409 Conflict", content_type="text/html"),
+    **{f"refused by {status}": with_data('"no"', status=status) for status in (402, 404, 405, 409, 413, 418, 422, 451, 499)},
+    "refused at length": with_data("no\n" * 10_000, status=404),
+    **{
+        f"a proxy that wants {status}": lambda asked, status=status: http(b"<html>", status=f"{status} No")
+        for status in (401, 403, 413)
+    },
+    "more jobs than asked for": with_data({"jobs": [{**JOB, "id": f"j{n}"} for n in range(50)]}),
+    "a batch and more": with_data({"jobs": [{**JOB, "id": f"j{n}", "batch": f"b{n // 40}"} for n in range(50)]}),
 }
 
 
@@ -55,7 +63,7 @@ def _run(answer: Respond, handler: Callable[..., None], until: threading.Event, 
         worker = Worker(server.url, queues="q", name="w", **options)
         worker.task("t")(handler)
         with closing(worker), worker:
-            assert until.wait(60)
+            assert until.wait(20)
     return worker, server.asked
 
 
@@ -94,6 +102,81 @@ def test_the_worker_goes_on(name: str, caplog: pytest.LogCaptureFixture) -> None
     assert ran == [1]
     said = [record.getMessage() for record in caplog.records if "again in" in record.getMessage()]
     assert len(said) == 2 and all(line.isprintable() and len(line) < 1000 for line in said)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 501])
+def test_a_refusal_that_ends_a_worker(status: int) -> None:
+    with enemy(lambda asked: http(envelope(asked, "no", status))) as server, closing(Worker(server.url, queues="q")) as worker:
+        worker.task("t")(lambda payload: None)
+        with pytest.raises(rc.ResonateError, match=r"^no$") as ended:
+            worker.run(signals=False)
+        assert ended.value.status == status
+
+
+@pytest.mark.parametrize(
+    ("status", "single"),
+    [
+        *((status, False) for status in (402, 404, 413, 422, 451)),
+        *((status, True) for status in (400, 401, 402, 404, 413, 422, 501)),
+    ],
+)
+def test_a_start_that_is_refused(status: int, single: bool) -> None:
+    """The item of a job, or the whole request, is refused: the next jobs are claimed and run."""
+    ran: list[Any] = []
+    done = threading.Event()
+    claims = 0
+
+    def answer(asked: Asked) -> bytes:
+        nonlocal claims
+        kind = asked.envelope["kind"]
+        if kind == "job.claim":
+            claims += 1
+            if claims == 1:
+                return http(envelope(asked, {"jobs": [{**JOB, "id": "claimed", "state": "claimed"}]}))
+            return http(envelope(asked, {"jobs": [JOB] if claims == 2 else []}))
+        if kind == "job.start_many":
+            if single:
+                return http(envelope(asked, {"jobs": [{"status": status, "error": "no"}]}))
+            started = len([one for one in server.asked if one.envelope["kind"] == kind]) > 1
+            return http(envelope(asked, _items(1) if started else "no", 200 if started else status))
+        if kind == "job.complete_many":
+            if any(one["id"] == JOB["id"] for one in asked.envelope["data"]["jobs"]):
+                done.set()
+            return http(envelope(asked, _items(len(asked.envelope["data"]["jobs"]))))
+        return http(b"", status="404 Not Found")
+
+    def task(payload: Any) -> None:
+        ran.append(payload)
+
+    with enemy(answer) as server:
+        worker = Worker(server.url, queues="q", name="w", poll_interval=50, concurrency=4)
+        worker.task("t")(task)
+        with closing(worker), worker:
+            assert done.wait(20)
+    assert ran
+
+
+@pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
+def test_a_proxy_that_wants_a_token_loses_no_result(status: str) -> None:
+    """Such a page instead of the server's word on a result was taken for a refusal: the job failed, and its result was lost."""
+    done = threading.Event()
+    kinds: list[str] = []
+
+    def answer(asked: Asked) -> bytes:
+        kind = asked.envelope["kind"]
+        if kind == "job.claim":
+            return http(envelope(asked, {"jobs": [] if kinds else [JOB]}))
+        if kind in ("job.complete_many", "job.fail"):
+            kinds.append(kind)
+            if len(kinds) == 1:
+                return http(b"<html>", status=status, content_type="text/html")
+            done.set()
+            return http(envelope(asked, _items(1)))
+        return http(b"", status="404 Not Found")
+
+    worker, _ = _run(answer, lambda payload: None, done, poll_interval=10_000)
+    assert kinds == ["job.complete_many"] * 2
+    assert (worker.counts.completed, worker.counts.failed) == (1, 0)
 
 
 @pytest.mark.parametrize("count", [0, 2])

@@ -285,6 +285,8 @@ def checked(request: Mapping[str, Any], data: Any) -> dict[str, Any]:
     elif "jobs" in data:
         for one in _list("jobs", data["jobs"]):
             Job.from_dict(one)
+    if kind == "job.claim":
+        _taken(asked, data)
     if data.get("cursor") is not None:
         text("cursor", data["cursor"])
     _named(request, data)
@@ -327,6 +329,15 @@ def statuses_of(data: Any, count: int) -> Sequence[dict[str, Any]]:
     return items
 
 
+def _taken(asked: Mapping[str, Any], data: Mapping[str, Any]) -> None:
+    """Check that a claim took as many jobs as were asked for; only the batch of the last one may have more."""
+    found, count = _list("jobs", data["jobs"]), asked.get("count", 1)
+    if len(found) > count:
+        batches = [_object("job", one).get("batch") for one in found[count - 1 :]]
+        if batches[0] is None or any(batch != batches[0] for batch in batches):
+            raise ValueError(f"jobs must have at most {count} items and the rest of the batch of the last, got {len(found)}")
+
+
 def result_of(request: Mapping[str, Any], read: Callable[[Any], T], data: Any) -> T:
     """Return what the reader of a typed call makes of the data of a reply. Call it by `used`.
 
@@ -339,6 +350,8 @@ def result_of(request: Mapping[str, Any], read: Callable[[Any], T], data: Any) -
         checked(request, data)
     else:
         _named(request, _object("data", data))
+        if kind == "job.claim":
+            _taken(request["data"], data)
     return read(data)
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "BUSY",
     "VERSION",
     "AsyncServerClient",
+    "BeforeProtocol",
     "NoBatch",
     "NoEnvelope",
     "Reply",
@@ -48,12 +49,17 @@ _LONGEST_SILENCE = 60.0  # seconds; a quiet stream has a comment every 15 s
 _NO_BATCH = (400, 404, 405, 410, 413, 501)
 _TOO_LARGE = 413
 _MOST_OF_A_BATCH = 1000
+_LAST_PORT = 65_535
 #: The most digits of a number in a header: of seconds, or of envelopes.
 _MOST_DIGITS = 9
 
 
 class NoBatch(ResonateError):
     """The server does not take this batch. None of its requests has run."""
+
+
+class BeforeProtocol(ResonateError):
+    """A proxy, or a limit of the server, refused a request before any protocol: its answer is no envelope."""
 
 
 def envelope(kind: str, data: Mapping[str, Any], corr_id: str, version: str = VERSION, token: str | None = None) -> dict[str, Any]:
@@ -119,11 +125,14 @@ class ServerAddress:
             raise TypeError(f"url must be str, got {type(url).__name__}")
         try:
             self.http_url = httpx.URL(url.rstrip("/") + "/")
-        except httpx.InvalidURL as error:
+            host, port = self.http_url.host, self.http_url.port
+        except (httpx.InvalidURL, UnicodeError) as error:  # a name that begins with xn-- and is none is the latter
             raise Invalid(f"url must be a URL, got {without_secrets(url)!r}: {error}") from error
-        if self.http_url.scheme not in ("http", "https") or not self.http_url.host:
+        if self.http_url.scheme not in ("http", "https") or not host:
             shown = without_secrets(url)
             raise Invalid(f"url must be an http:// or https:// address, got {shown!r} (files and databases: rc.Store)")
+        if port is not None and not 0 < port <= _LAST_PORT:
+            raise Invalid(f"url must have a port from 1 to {_LAST_PORT}, got {without_secrets(url)!r}")
         self.batch_url = self.http_url.join("batch")
         self.batch: int | None = None
         self._without_batches = False  # a proxy passes on POST / alone, say
@@ -151,7 +160,7 @@ class ServerAddress:
         if isinstance(error, httpx.TimeoutException):
             made = Unreachable(f"{self.name} did not answer in time ({type(error).__name__})")
         else:
-            made = Unreachable(f"{self.name} cannot be reached: {error}")
+            made = Unreachable(f"{self.name} cannot be reached: {excerpt(str(error))}")
         made.executed = not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
         return made
 
@@ -222,7 +231,7 @@ class ServerAddress:
             made.executed, made.retry_after = status != 429, retry_after(response)
             return made
         if status in _REFUSED:
-            return ResonateError(f"{self.name} answered {status}{text}", status)
+            return BeforeProtocol(f"{self.name} answered {status}{text}", status)
         return NoEnvelope(f"{self.name} does not speak the protocol: it answered {status} {response.reason}{text}", status)
 
 

@@ -13,12 +13,18 @@ from ..calls import jobs
 from ..calls.call import Call, Together, nothing, refusal
 from ..calls.store_threads import MOST_OF_URL, OwnThreads
 from ..http.remote import Remote
+from ..http.server_client import BeforeProtocol
 from .client import MOST, NOT_HELD, Claim, Claimed, Held, Queues, T, end_request, names_of, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
 from .url_watch import UrlWatch
 
 __all__ = ["UrlClient"]
+
+#: Statuses with which a server that speaks the protocol ends a worker: its token or its requests are wrong, or there are no jobs.
+_ENDING = (400, 401, 403, 501)
+#: The page of a proxy for a body that is too large for it: it would be again.
+_TOO_LARGE = 413
 
 
 class UrlClient:
@@ -49,20 +55,41 @@ class UrlClient:
     def __repr__(self) -> str:
         return f"UrlClient({self._remote!r})"
 
-    def _statuses(self, call: Call[list[int]] | Together[list[int]]) -> list[int]:
-        """Send several items; return their statuses. Each is judged on its own, so that only a refused single one raises."""
-        if isinstance(call, Together):  # there are none
-            return self._remote.together(call)
-        items: Sequence[dict[str, Any]] = self._remote.run(Call(call.kind, call.data, _items_of))
-        for item in items:
-            if item["status"] >= 300 and item["status"] not in NOT_HELD and len(items) == 1:
-                raise refusal(item["status"], excerpt(item.get("error"), MOST_OF_A_REFUSAL))
-        return [item["status"] for item in items]
+    def _run(self, call: Call[T]) -> T:
+        """Run a call. A proxy that wants a token is not the server, so that its page says nothing about the request.
+
+        Raises:
+            StoreError: It is to be tried again.
+            ResonateError: The server has refused it.
+        """
+        try:
+            return self._remote.run(call)
+        except BeforeProtocol as error:
+            if error.status == _TOO_LARGE:
+                raise
+            raise errors.NoEnvelope(str(error), error.status) from error
+
+    def _next(self, call: Call[T]) -> T:
+        """Run a claim or a start: only a refusal of the protocol ends a worker.
+
+        Raises:
+            StoreError: It is to be tried again.
+            ResonateError: The server has refused it by a status that the protocol has for it.
+        """
+        try:
+            return self._run(call)
+        except errors.StoreError:
+            raise
+        except errors.ResonateError as error:
+            if error.status in _ENDING and not isinstance(error, BeforeProtocol):
+                raise
+            said = f"it refused {call.kind} by {error.status}: {excerpt(error.message)}"
+            raise errors.NoEnvelope(f"{self._remote.server.name} does not speak the protocol: {said}", error.status) from error
 
     def _status(self, call: Call[Any]) -> int:
         """Send a request on one held job; return its status."""
         try:
-            self._remote.run(call)
+            self._run(call)
         except errors.ResonateError as error:
             return unless_held(error)
         return 200
@@ -99,7 +126,7 @@ class UrlClient:
         count = min(most, self._most)
         call = jobs.claim(queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict, start=min(start, count))
         try:
-            claimed = self._remote.run(Call(call.kind, call.data, partial(_claimed, call.read, names_of(queues))))
+            claimed = self._next(Call(call.kind, call.data, partial(_claimed, call.read, names_of(queues))))
         except errors.NoEnvelope as error:
             if error.too_long:
                 self._most = max(1, count // 2)
@@ -108,10 +135,19 @@ class UrlClient:
         return claimed
 
     def start_many(self, held: Sequence[Held], lease: int) -> list[int]:
-        return self._statuses(jobs.start_many(held, lease=lease))
+        """Start claimed jobs. One that is refused, by whatever status, is not started; another one may be."""
+        call = jobs.start_many(held, lease=lease)
+        return self._remote.together(call) if isinstance(call, Together) else _statuses_of(self._next(_whole(call)))
 
     def complete_many(self, results: Sequence[tuple[str, int, Any]]) -> list[int]:
-        return self._statuses(jobs.complete_many(results))
+        call = jobs.complete_many(results)
+        if isinstance(call, Together):  # there are none
+            return self._remote.together(call)
+        items = self._run(_whole(call))
+        for item in items:
+            if item["status"] >= 300 and item["status"] not in NOT_HELD and len(items) == 1:
+                raise refusal(item["status"], excerpt(item.get("error"), MOST_OF_A_REFUSAL))
+        return _statuses_of(items)
 
     def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
         """job.fail, job.snooze or job.release of the first: a server has no request for several."""
@@ -155,6 +191,15 @@ def _claimed(read: Callable[[Any], JobBatch], queues: Sequence[str], answer: Any
             raise ValueError(f"job {excerpt(job.id)} is {job.state} in queue {excerpt(job.queue)}, twice, or not claimed from here")
         found[job.id] = job
     return Claimed(list(found.values()), batch.next_at)
+
+
+def _whole(call: Call[Any]) -> Call[Sequence[dict[str, Any]]]:
+    """A call with a reply for each of its items, which are judged one by one."""
+    return Call(call.kind, call.data, _items_of)
+
+
+def _statuses_of(items: Sequence[dict[str, Any]]) -> list[int]:
+    return [item["status"] for item in items]
 
 
 def _items_of(answer: Any) -> Any:
