@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core import _store_threads
+from resonate_core.calls import store_threads
 from resonate_core.contrib.starlette import Resonate
 from resonate_core.worker import Worker
 from resonate_core.worker.client import Client
@@ -109,10 +109,10 @@ def test_the_loop_does_not_wait_while_the_store_of_a_worker_is_opened(call: str,
     """A first awaited call opened it in the loop: a database out of reach held the whole program up, at each call."""
     ticked, opened = threading.Event(), []
 
-    def connect(target: Target, token: str | None) -> Client:
+    def connect(target: Target, *options: Any) -> Client:
         assert ticked.wait(60), "the loop waits for the connection"
         opened.append(target)
-        return open_client(target, token)
+        return open_client(target, *options)
 
     async def main(worker: Worker) -> None:
         loop = asyncio.get_running_loop()
@@ -138,10 +138,10 @@ def test_the_loop_does_not_wait_while_the_store_of_a_worker_is_opened(call: str,
 def test_a_store_that_could_not_be_opened_is_tried_again(tmp_path: Path):
     failures = iter([rc.errors.StoreError("out of reach")])
 
-    def connect(target: Target, token: str | None) -> Client:
+    def connect(target: Target, *options: Any) -> Client:
         for failure in failures:
             raise failure
-        return open_client(target, token)
+        return open_client(target, *options)
 
     async def main(worker: Worker) -> None:
         task = worker.task("t")(print)
@@ -157,9 +157,9 @@ def test_a_store_that_could_not_be_opened_is_tried_again(tmp_path: Path):
 def test_a_cancelled_call_leaves_the_opening_to_the_others(tmp_path: Path):
     ticked = threading.Event()
 
-    def connect(target: Target, token: str | None) -> Client:
+    def connect(target: Target, *options: Any) -> Client:
         assert ticked.wait(60)
-        return open_client(target, token)
+        return open_client(target, *options)
 
     async def main(worker: Worker) -> None:
         task = worker.task("t")(print)
@@ -258,7 +258,7 @@ def test_a_child_forked_while_threads_are_made_makes_its_own(monkeypatch: pytest
     """A lock was held meanwhile, in the child for ever."""
     making, go_on = threading.Event(), threading.Event()
 
-    class Slow(_store_threads.OwnThreads):
+    class Slow(store_threads.OwnThreads):
         def __init__(self, *args: Any) -> None:
             making.set()
             assert go_on.wait(60)
@@ -266,7 +266,7 @@ def test_a_child_forked_while_threads_are_made_makes_its_own(monkeypatch: pytest
 
     store = rc.Store()
     with monkeypatch.context() as patch:
-        patch.setattr(_store_threads, "OwnThreads", Slow)
+        patch.setattr(store_threads, "OwnThreads", Slow)
         other = threading.Thread(target=asyncio.run, args=(use(rc.Store(), 1),))
         other.start()
         assert making.wait(60)

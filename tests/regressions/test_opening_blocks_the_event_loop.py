@@ -44,7 +44,7 @@ class Door:
         self.opened.release()
         return self.stores[-1]
 
-    def connect(self, target: Any, token: str | None) -> Any:
+    def connect(self, target: Any, *_options: Any) -> Any:
         client = open_client(self.open(target))
         client._owned = True  # type: ignore[attr-defined]
         return client

@@ -116,7 +116,7 @@ def test_both_use_the_file_of_authorities(
 def test_one_place_makes_the_clients() -> None:
     package = Path(rc.__file__).parent
     made = re.compile(
-        r"httpx\.(Client,|AsyncClient,|(Client|AsyncClient|get|post|put|request|stream)\()|urlopen\(|http\.client|trust_env"
+        r"httpx\.(Client,|AsyncClient,|(Client|AsyncClient|get|post|put|request|stream)\()|urlopen\(|(?<!\.)http\.client|trust_env"
     )
     simulated = package / "testing" / "simulation"  # without sockets
     found = [
