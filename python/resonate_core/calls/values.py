@@ -1,4 +1,4 @@
-"""Arguments of typed calls as they are on the wire: one function for each kind of argument."""
+"""Checks the arguments of typed calls, and returns them as they are on the wire: one function for each kind of argument."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LISTS = (list, tuple)
 
 
 def camel(name: str) -> str:
-    """A member's name on the wire: process_at is processAt.
+    """Return the name of a member on the wire.
 
     Example:
         >>> from resonate_core.calls.values import camel
@@ -52,12 +52,12 @@ def camel(name: str) -> str:
 
 
 def given(**members: Any) -> dict[str, Any]:
-    """The members that are not None."""
+    """Return the members that are not None."""
     return {name: value for name, value in members.items() if value is not None}
 
 
 def text(name: str, given: str) -> str:
-    """A str that UTF-8 can encode."""
+    """Return a str, which UTF-8 must be able to encode."""
     if not isinstance(given, str):
         raise TypeError(f"{name} must be str, got {type(given).__name__}")
     if not given.isascii():
@@ -69,7 +69,7 @@ def text(name: str, given: str) -> str:
 
 
 def integer(name: str, given: int) -> int:
-    """An int; a bool is none."""
+    """Return an int; a bool is refused."""
     if type(given) is int:
         return given
     if isinstance(given, bool) or not hasattr(given, "__index__"):
@@ -78,26 +78,26 @@ def integer(name: str, given: int) -> int:
 
 
 def number(name: str, given: float) -> float:
-    """An int or a float; a bool is none."""
+    """Return an int or a float; a bool is refused."""
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         raise TypeError(f"{name} must be int or float, got {type(given).__name__}")
     return given
 
 
 def boolean(name: str, given: bool) -> bool:
-    """True or False."""
+    """Return a bool."""
     if not isinstance(given, bool):
         raise TypeError(f"{name} must be bool, got {type(given).__name__}")
     return given
 
 
 def milliseconds(name: str, duration: Duration, least: int = 0) -> int:
-    """A duration in ms, which the caller limits.
+    """Return a duration in ms that is at least `least`.
 
     Args:
         name: Its name in an error.
         duration: Ms, or a timedelta of a whole number of them.
-        least: The shortest that is allowed, in ms.
+        least: The shortest allowed duration, in ms.
 
     Raises:
         Invalid: It is shorter, or has parts of a millisecond.
@@ -116,7 +116,7 @@ def milliseconds(name: str, duration: Duration, least: int = 0) -> int:
 
 
 def duration(name: str, given: Duration) -> int:
-    """A duration in ms, which the engine limits."""
+    """Return a duration in ms. Its range is not checked here: the engine does that."""
     if isinstance(given, timedelta):
         whole, rest = divmod(given, _MILLISECOND)
         if rest:
@@ -128,7 +128,7 @@ def duration(name: str, given: Duration) -> int:
 
 
 def instant(name: str, given: Instant) -> int:
-    """An instant in Unix ms."""
+    """Return an instant in Unix ms."""
     if type(given) is int:
         return given
     if isinstance(given, datetime):
@@ -142,7 +142,7 @@ def instant(name: str, given: Instant) -> int:
 
 
 def string_map(name: str, given: Mapping[str, str]) -> dict[str, str]:
-    """A mapping of str to str."""
+    """Return a mapping of str to str as a dict."""
     if not isinstance(given, dict) and not hasattr(given, "keys"):
         raise TypeError(f"{name} must be a mapping of str to str, got {type(given).__name__}")
     made = dict(given)
@@ -154,19 +154,19 @@ def string_map(name: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def items(name: str, given: Iterable[Any], expected: str) -> Sequence[Any]:
-    """The items of an iterable that is neither text nor a mapping."""
+    """Return the items of an iterable, which must be neither text nor a mapping."""
     if isinstance(given, _NO_ITEMS) or not hasattr(given, "__iter__"):
         raise TypeError(f"{name} must be {expected}, got {type(given).__name__}")
     return given if isinstance(given, _LISTS) else list(given)
 
 
 def texts(name: str, given: Iterable[str]) -> list[str]:
-    """Several str."""
+    """Return a list of str."""
     return [text(name, one) for one in items(name, given, "an iterable of str")]
 
 
 def held(name: str, given: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
-    """Pairs of id and version."""
+    """Return pairs of id and version as members of a request."""
     made = []
     for one in items(name, given, "an iterable of (id, version)"):
         pair = items(name, one, "an iterable of (id, version)")
@@ -177,7 +177,7 @@ def held(name: str, given: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
 
 
 def retention(name: str, given: Duration | str) -> int | None:
-    """A duration of 0 or more; "kept" is None."""
+    """Return a retention in ms, at least 0; None for "kept"."""
     if isinstance(given, str):
         if given != "kept":
             raise Invalid(f"{name} is '{given}'; it has to be a duration or 'kept'")
@@ -189,7 +189,7 @@ def retention(name: str, given: Duration | str) -> int | None:
 
 
 def json_members(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping that is written as it is: its members have the names of the wire."""
+    """Return a mapping unchanged, as a dict: the caller writes its members as they are named on the wire."""
     if not hasattr(given, "keys"):
         raise TypeError(f"{name} must be a mapping, got {type(given).__name__}")
     return dict(given)

@@ -23,24 +23,24 @@ __all__ = ["FOREIGN_INTERVAL", "result", "result_async", "wait", "wait_async"]
 FOREIGN_INTERVAL = 0.05
 #: Seconds between two reads of a store with a manual clock, whose deadlines may pass without a commit.
 _MANUAL_INTERVAL = 0.01
-#: Seconds after which the clock is compared with the deadlines again: it may have been set, or the store closed.
+#: The longest pause between two reads (s): meanwhile the clock may have been set, or the store closed.
 _LONGEST_PAUSE = 1.0
-#: The number of promises that one transaction reads. It holds the GIL while it makes the records.
+#: The most promises that one transaction reads: it holds the GIL while it makes the records.
 _READ_AT_ONCE = 128
-#: Reads that no commit has caused take at most this share of the time of one thread.
+#: The share of the time of one thread that reads without a commit may take.
 _BUSY_SHARE = 0.2
-#: Seconds: after a read that took longer, as much time passes before the next one, also if commits wake.
+#: After a read that took longer than this (s), the next one waits as long as the read took, even if there are commits.
 _LONG_READ = 0.002
 _HEAD = {"corrId": "wait", "version": VERSION}
-_LOOKS_ANYWAY = 0  # an instant that has passed: only messages and settlements wake
+_LOOKS_ANYWAY = 0  # an instant that has passed, so that only messages and settlements wake, and no timer
 
 
 def _pause(store: Store, due: int) -> float:
-    """Seconds until the promises are to be read again, if no commit of this process wakes before.
+    """Return the seconds until the promises must be read again, if there is no commit of this process before.
 
     Args:
         store: The store.
-        due: The earliest deadline among them, in Unix ms.
+        due: The earliest deadline of the promises, in Unix ms.
     """
     if isinstance(store.clock, ManualClock):
         return _MANUAL_INTERVAL
@@ -81,12 +81,12 @@ def result(store: Store, id: str, timeout: Seconds | None = None) -> Any:
 
 
 def deleted(id: str) -> NotFound:
-    """The error for a promise that was there when the wait began."""
+    """Return the error for a promise that was deleted while a call waited for it."""
     return NotFound(f'promise "{id}" was deleted while it was awaited; keep a job after it completed with retention')
 
 
 class _Waiter:
-    """One call that waits: its future, and what ends it."""
+    """One call that waits: its future, and the timer of its timeout."""
 
     __slots__ = ("future", "timer")
 
@@ -101,12 +101,14 @@ class _Watcher:
     def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
         self.store = store
         self.loop = loop
-        self.waiting: dict[str, dict[_Waiter, None]] = {}  # in order
-        self.fresh: set[str] = set()  # not yet read
-        self.due: dict[str, int] = {}  # the deadlines of those that were read, in Unix ms
+        self.waiting: dict[str, dict[_Waiter, None]] = {}  # the waiters of each id, in order
+        self.fresh: set[str] = set()  # ids that were not read yet
+        self.due: dict[str, int] = {}  # the deadlines of the promises that were read, in Unix ms
         self.woken = asyncio.Event()
         self.committed = False
-        self.moves_clock = bool(getattr(loop, "moves_clock", False))  # that of a simulation: each commit wakes
+        self.moves_clock = bool(
+            getattr(loop, "moves_clock", False)
+        )  # whether this is the loop of a simulation, where each commit wakes
         self.task = loop.create_task(self.work())
 
     def add(self, id: str) -> _Waiter:

@@ -1,4 +1,4 @@
-"""The lives of promises, tasks and jobs: the stretches between two changes of state, and what happened at single instants."""
+"""The lives of promises, tasks and jobs: the time in each state, and what happened at single instants."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from ..base.states import JOB_ENDS
 
-#: How an attempt ended that was under way then.
+#: The outcome of an attempt that was running when its job ended, by the state of the job.
 OUTCOMES = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
 
 
 @dataclass
 class Span:
-    """A stretch of a task's or a job's life.
+    """The time that a task or a job spent in one state.
 
-    Of a task: `pending`, `acquired` (then `pid` says by whom), `suspended` or `halted`. Of a job: `scheduled`, `pending`,
-    `claimed` and `running` (`pid`), `retry` or `archived`; a `running` one is an attempt, with its `number`, and at its end
-    its `outcome` and the `code` of its error.
+    A task is `pending`, `acquired` (by `pid`), `suspended` or `halted`. A job is `scheduled`, `pending`, `claimed` or `running`
+    (by `pid`), `retry` or `archived`. A `running` span is an attempt: it has a `number`, and after its end an `outcome` and the
+    `code` of its error.
     """
 
     state: str
@@ -43,8 +43,9 @@ class Mark:
 class Life:
     """One promise and its task or job, or one schedule (which has no deadline).
 
-    The state of a job is `pending`, or how it ended: `completed`, `failed`, `cancelled`, `expired` or `deleted`. `ends` has each
-    end with its instant, also those before an id was enqueued again; `renewals` are the instants of that.
+    The state of a job is `pending`, or how it ended: `completed`, `failed`, `cancelled`, `expired` or `deleted`. An id may be
+    enqueued again after its job was deleted: `ends` has the end of each of these jobs with its instant, and `renewals` has the
+    instants at which the id was enqueued again.
     """
 
     id: str
@@ -63,25 +64,25 @@ class Life:
 
     @property
     def changes(self) -> list[tuple[int, str]]:
-        """The state as it changes: instants in order, each with the state that it begins."""
+        """The instants at which the state changed, in order, each with the new state."""
         first = "active" if self.timeout_at is None else "pending"
         begun = [(at, first) for at in (self.created_at, *self.renewals)]
         return sorted([*begun, *self.ends], key=lambda change: change[0])
 
     @property
     def task(self) -> Span | None:
-        """The open stretch; None for a promise without a task and for a fulfilled one."""
+        """The span that has not ended; None for a promise without a task, or with a fulfilled one."""
         return self.spans[-1] if self.spans and self.spans[-1].end is None else None
 
     def enter(self, state: str, at: int, pid: str | None = None) -> None:
-        """Let the task enter a state; no change if it is in that state."""
+        """Begin a span in a state, unless the task is in that state already; each acquisition begins a span of its own."""
         if self.task is not None and (self.task.state, self.task.pid) == (state, pid) and state != "acquired":
             return
         self.leave(at)
         self.spans.append(Span(state, at, pid=pid))
 
     def leave(self, at: int) -> None:
-        """Ends the open stretch."""
+        """End the open span."""
         if self.task is not None:
             self.task.end = max(at, self.task.start)
 
@@ -103,4 +104,4 @@ class Life:
         self.state, self.settled_at = "pending", None
         self.renewals.append(at)
         for span in self.spans:
-            span.number = None  # they count from 1 again
+            span.number = None  # attempts are counted from 1 again

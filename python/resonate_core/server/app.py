@@ -44,22 +44,23 @@ _JSON = (b"content-type", b"application/json")
 _TEXT = (b"content-type", b"text/plain; charset=utf-8")
 _LEGACY = ("/promises", "/tasks", "/schedules")
 _BELOW_LEGACY = tuple(f"{path}/" for path in _LEGACY)
-#: Pages that only show that there is a server: load balancers read them under any name.
+#: Pages that show only whether the server runs. Load balancers read them under any host name, so no origin is checked.
 _OPEN_PAGES = ("/health", "/ready")
-#: Seconds for which the body of a request is waited for, at least.
+#: Seconds in which the body of a request must arrive.
 _BODY_TIMEOUT = 30
 _RETRY_AFTER = (b"retry-after", b"1")
 _ONLY_POST = (405, b'{"error":"only POST is served here"}', (b"allow", b"POST"))
 _ONLY_GET = (405, b'{"error":"only GET is served here"}', (b"allow", b"GET, HEAD"))
-#: Several envelopes in one request: the path, and the most of them; judging more of them at once would delay other requests.
+#: The path for several envelopes in one request.
 _BATCH = "/batch"
 #: The dashboard, and all below it.
 _UI = "/ui"
 _BELOW_UI = f"{_UI}/"
+#: The most envelopes in one request: more of them would delay other requests.
 MOST_OF_A_BATCH = 128
-#: Each reply says how many, so that a client sends no batch to a server without them.
+#: A header of each reply: a client sends no batch to a server without it.
 _BATCHES = (b"resonate-batch", b"%d" % MOST_OF_A_BATCH)
-#: The most queues of a stream, as of a claim.
+#: The most queues of a stream; a claim has the same limit.
 _MOST_QUEUES = 1000
 
 
@@ -81,9 +82,9 @@ class ResonateApp:
     def __init__(self, store: Store | Callable[[], Store], settings: Settings) -> None:
         self.settings = settings
         self.random = Random()  # spreads the retries of pushes; a simulation seeds it
-        self.peers_are_known = False  # whether no header has replaced the `client` of a scope
+        self.peers_are_known = False  # whether the `client` of a scope is the peer, and comes from no header
         self._open: Callable[[], Store] | None = None
-        self._opening: asyncio.Future[Store] | None = None  # by the first requests, without a lifespan
+        self._opening: asyncio.Future[Store] | None = None  # for the first requests, if there is no lifespan
         self._store: Store | None = None
         self._runtime: Runtime | None = None
         self._spans = spans(settings.server.tracing)
@@ -146,10 +147,10 @@ class ResonateApp:
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
-        """Tick and deliver while it is entered; for the lifespan of an app that this one is mounted into.
+        """Run due steps and deliver messages while the block runs; for the lifespan of an app that mounts this one.
 
-        An app of a path or a URL opens its store here and closes it at the end. Without the lifespan, all this begins with the
-        first request, and the store stays open.
+        If the app was made from a path or a URL, its store is opened here, and closed at the end. Without the lifespan, all this
+        begins with the first request, and the store stays open.
 
         Raises:
             StoreError: The store cannot be opened.
@@ -159,7 +160,7 @@ class ResonateApp:
         runtime = self._current_runtime()
         counting = None if self._dashboard is None else asyncio.ensure_future(self._dashboard.count_minutes())
         try:
-            with contextlib.suppress(StoreError):  # the first tick of a store that fails logs it
+            with contextlib.suppress(StoreError):  # if the store fails, the first tick logs it
                 for problem in await runtime.executor.call(self.store.problems):
                     _log.warning("%s (%s): %s", problem.name, problem.id, problem.detail)
             yield
@@ -177,14 +178,14 @@ class ResonateApp:
                     await asyncio.to_thread(closed.close)
 
     def end_streams(self) -> None:
-        """End every stream, a poll stream after its queued messages, so that a server that stops does not wait for the streams."""
+        """End every stream, so that a server that stops does not wait for it. A poll stream first sends its queued messages."""
         if self._runtime is not None:
             self._runtime.end_streams()
         if self._dashboard is not None:
             self._dashboard.end_streams()
 
     async def _open_at_first_request(self, open: Callable[[], Store]) -> None:
-        """Open the store without a lifespan. Requests that arrive meanwhile wait too; the end of one leaves it to the others."""
+        """Open the store without a lifespan. All requests that arrive meanwhile wait for it, even if the first one is cancelled."""
         opening = self._opening
         if opening is None or opening.done() or opening.get_loop() is not asyncio.get_running_loop():
             opening = self._opening = asyncio.ensure_future(open_apart(open))
@@ -286,7 +287,7 @@ class ResonateApp:
         await send({"type": "http.response.body", "body": reply})
 
     async def _post_batch(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer several envelopes, one a line, by a line for each."""
+        """Answer several envelopes, one on each line, with one line for each."""
         runtime = self._current_runtime()
         body = await self._body(runtime, scope, receive, send)
         if body is None:
@@ -327,7 +328,7 @@ class ResonateApp:
         return body
 
     async def _reply(self, runtime: Runtime, body: bytes, scope: Scope) -> Answer:
-        """Judge and run one envelope."""
+        """Check the permission for one envelope, and run it."""
         started = seconds()
         envelope = Envelope(body, self._request_limits)
         kind = envelope.kind
@@ -356,7 +357,7 @@ class ResonateApp:
             return 429, envelope.refusal(429, "too many requests are under way; nothing was done, try again in a second")
         try:
             return await runtime.batcher.submit(envelope)
-        except Exception as error:  # logged once, by the batcher
+        except Exception as error:  # the batcher has logged it, once for the transaction
             return _failed(envelope, error, self.outcome_may_be_unknown)
 
     async def _answer_unread(self, receive: Receive | None, send: Send, status: int, why: str) -> None:
@@ -375,7 +376,7 @@ class ResonateApp:
         await send({"type": "http.response.body", "body": b""})
 
     async def _rest(self, first: bytes, scope: Scope, receive: Receive) -> tuple[bytes | None, bool]:
-        """Return the body as far as the limit lets it be read, or None if the client disconnected, and whether more is to come."""
+        """Read the body, up to a little more than the limit. Return it (None: the client disconnected), and whether more is to come."""
         limit = self.settings.limits.body_bytes
         length = header(scope, b"content-length")
         if length is not None and length.isascii() and length.isdecimal() and (len(length) > 18 or int(length) > limit):
@@ -412,7 +413,7 @@ class ResonateApp:
                 await runtime.poll.serve(*segments, prefix, receive, send)
 
     async def _may_open_stream(self, runtime: Runtime, prefix: str, scope: Scope, send: Send) -> bool:
-        """Return whether a permitted stream is opened; if not, the request is answered here."""
+        """Return whether a permitted stream can be opened; if not, answer the request."""
         if runtime.poll.closed or not runtime.stream_places.is_free(prefix):
             self.metrics.refused.labels("streams").inc()
             await _answer(send, 503, b'{"error":"Poll registration at capacity"}', _RETRY_AFTER)

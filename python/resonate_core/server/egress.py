@@ -26,7 +26,8 @@ Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
-MOST_ADDRESSES = 8  # of one name that are tried
+#: The most addresses of one name that are tried.
+MOST_ADDRESSES = 8
 
 _URL = re.compile(r"(https?)://([^/?#]*)([^#]*)(?:#.*)?", re.IGNORECASE | re.ASCII)
 _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{0,5}))?")
@@ -37,7 +38,7 @@ _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _MAPPED = IPv6Network("::ffff:0:0/96")
-# Special by IANA's registries, and public for `ipaddress` of some versions of Python.
+# IANA's registries reserve these networks; `ipaddress` of some Python versions takes them as public.
 _SPECIAL: tuple[Network, ...] = tuple(
     ip_network(text) for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
@@ -56,10 +57,11 @@ class NotCallable(ValueError):
 
 
 class AddressPolicy:
-    """Which addresses may be called: public unicast ones and those of `allow`, without those of `deny`.
+    """Decides which addresses may be called: public unicast addresses and those in `allow`, except those in `deny`.
 
-    An IPv4 address inside of an IPv6 one (mapped, 6to4, Teredo, NAT64) is refusals too. The metadata services of clouds may
-    be called only where `allow` names the address alone, as in 169.254.169.254/32: a wider network does not mean them.
+    If an IPv6 address contains an IPv4 address (mapped, 6to4, Teredo, NAT64), the IPv4 address must be permitted, too. The metadata
+    service of a cloud may be called only if `allow` lists its address alone, as in 169.254.169.254/32: a wider network does not
+    permit it.
 
     Example:
         >>> from ipaddress import ip_network
@@ -95,7 +97,7 @@ class AddressPolicy:
 
 
 def _unmapped_network(network: Network) -> Network:
-    """Return a network of mapped addresses as the IPv4 network: addresses are checked in that form."""
+    """Return the IPv4 network that a network of mapped addresses stands for, and any other network unchanged."""
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
         return IPv4Network((int(network.network_address) & 0xFFFF_FFFF, network.prefixlen - 96))
     return network
@@ -119,7 +121,7 @@ def _reached_by(address: Address) -> Iterator[Address]:
 
 def _is_public(address: Address) -> bool:
     if address in _NAT64:
-        return True  # if the IPv4 address in it is, which is checked by itself
+        return True  # the IPv4 address in it is checked by itself
     if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
         return False
     if any(address in network for network in _SPECIAL):
@@ -141,10 +143,10 @@ class Target:
 
 
 def parse_target(url: str) -> Target:
-    """Parse a URL strictly: a URL that two parsers could read in two ways is refused.
+    """Parse a URL, and refuse one that two parsers could read in two ways.
 
     Raises:
-        NotCallable: It is not an http or https URL, or a dubious one.
+        NotCallable: It is not an http or https URL, or two parsers could read it in two ways.
 
     Example:
         >>> from resonate_core.server.egress import parse_target
@@ -186,7 +188,7 @@ def _ipv6(text: str) -> str:
 
 
 def _name(text: str) -> str:
-    """Return a host's name or IPv4 address, without the final dot, which is not part of a certificate's name."""
+    """Return a host's name or IPv4 address in lower case, without a final dot: names in certificates have none."""
     name = text.lower().removesuffix(".")
     labels = name.split(".")
     if len(name) > 253 or not all(0 < len(label) < 64 for label in labels):
@@ -238,7 +240,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         """Connect to the first permitted address that answers.
 
         Raises:
-            NotCallable: None is permitted.
+            NotCallable: No address of the host is permitted.
             httpcore.ConnectError: There is no such host, or it refuses the connection.
             httpcore.ConnectTimeout: It took longer than `timeout` seconds.
         """
@@ -250,7 +252,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         except TimeoutError:
             raise httpcore.ConnectTimeout from None
         for index, address in enumerate(addresses):
-            # Each address gets its share, so that one that does not answer leaves time for the next.
+            # Each address gets its share of the time: if it does not answer, time is left for the next one.
             share = max(0.0, deadline - anyio.current_time()) / (len(addresses) - index)
             try:
                 self.stream = await self._network.connect_tcp(

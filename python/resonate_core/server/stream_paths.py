@@ -1,4 +1,4 @@
-"""What the paths of streams name: a group and an id, or queues."""
+"""Reads the URLs of streams: group and id of a poll stream, queues of a job stream."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["is_stream", "queues_of", "segments_after_poll"]
 
 
 def is_stream(scope: Scope) -> bool:
-    """Return whether a request opens a stream, below any root path: of messages, of jobs, or of the dashboard."""
+    """Return whether a request opens a stream (of messages, of jobs, or of the dashboard), below any root path."""
     path = scope["path"]
     return scope["method"] == "GET" and ("/poll/" in path or path.endswith((JOB_STREAM, "/api/events")))
 
 
 def segments_after_poll(scope: Scope) -> tuple[str, str] | None:
-    """Return group and id, decoded one by one: an id may contain a slash, written %2F."""
+    """Return the group and the id of a poll stream; None if the path does not have both. An id may contain a slash, written %2F."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     path = raw.split(b"?", 1)[0].decode("latin-1")
     at = path.find("/poll/", max(0, len(scope.get("root_path", "")) - 1))

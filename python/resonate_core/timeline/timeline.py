@@ -35,35 +35,35 @@ def timeline(
     """Draws promises, tasks and jobs over time: a row for each, leases and attempts as bars, internal steps as marks.
 
     The band of a row is the time while the promise is pending. It ends with a stroke in the colour of the outcome, and a thin line of
-    that colour follows. On the band, a bar for each lease in the colour of its holder, a tick for a lease of no time at all, and a
-    thin line while the task is suspended; marks say what the engine did and what it refused. An arrow goes from a settled promise to
-    the task that it woke. Promises that a schedule made and that no worker took are in the schedule's row.
+    that colour follows. A bar on the band is a lease, in the colour of its holder (a tick if the lease had no length); a thin line is
+    the time while the task is suspended. Marks are internal steps and refused requests. An arrow goes from a settled promise to
+    the task that it resumed. Promises that a schedule made and that no worker took are in the schedule's row.
 
-    Of a job the bars are its attempts, in the colour of the worker; a mark at their end says how they ended. A thin bar is a claim
-    before its start. The lines between say what the job waits for: its time, its turn in the queue, its retry, or a person.
+    The bars of a job are its attempts, in the colour of the worker; the mark at the end of a bar is the outcome. A thin bar is a claim
+    before its start. The lines between the bars are waits: for an instant, for a claim, for a retry, or for a person.
 
     The colour of a worker depends on its name alone, so that it is the same in each picture. If there are more rows than `most_rows`,
-    those of one schedule, of one type of job, or whose ids differ in a number are folded to one row, which shows how many of them
-    ran and waited, ended well and failed. A line below the picture says how many rows are left out nevertheless.
+    rows of one schedule, of one type of job, or with ids that differ only in a number are folded to one row, which shows how many of
+    them ran, waited, ended well and failed. A line below the picture has the number of rows that are still left out.
 
     Args:
-        source: A trace (the path of a file, its lines, or the `io.StringIO` that it was recorded to), or a `Store`, which does not
-            know the past: each promise's life and the leases of now.
+        source: A trace (the path of a file, its lines, or the `io.StringIO` that it was recorded to), or a `Store`. A store does not
+            know the past: the picture then has the life of each promise and the present leases.
         ids: A pattern in which `*` stands for any run of characters; None for all.
         start: The first instant to draw, in Unix ms; None for the first of the source.
         end: The last instant to draw; None for the last of the source.
-        title: What stands above it.
+        title: The title above the picture.
         ax: Axes of matplotlib to draw on; None for a figure of its own.
-        events: What the story says beside the recording, such as an outage, as `timeline_data` takes it.
+        events: What happened beside the recording, such as an outage, as `timeline_data` takes it.
         most_rows: The maximum of rows.
 
     Returns:
         The figure. It has `savefig`, `data`, `widget()` and `export_html(path)`. In a notebook it shows itself: as the interactive
-        widget if anywidget is installed, else as a picture. Of `ax` it is the figure that has these axes.
+        widget if anywidget is installed, else as a picture. With `ax`, it is the figure of these axes.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed; the extra `notebook` brings it.
-        Invalid: The source is no trace, an event is none, or most_rows is below 1.
+        Invalid: `source` is no trace, `events` has an item that is no event, or `most_rows` is below 1.
 
     Example:
         >>> import io
@@ -107,7 +107,7 @@ def export_html(
         start: The first instant, in Unix ms; None for the first of the source.
         end: The last instant; None for the last of the source.
         title: The title of the page.
-        events: What the story says beside the recording, as `timeline_data` takes it.
+        events: What happened beside the recording, as `timeline_data` takes it.
 
     Raises:
         Invalid: The source is no trace, or an event is none.

@@ -1,4 +1,4 @@
-"""`create_ui`: the dashboard in an app of one's own, on a store, a file, a database or a server."""
+"""`create_ui`: the dashboard in an app of the user, on a store, a file, a database or a server."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = ["MountedUi", "create_ui", "local_role"]
 
 _log = logging.getLogger("resonate_core.ui")
 
-#: What a program adds that mounts a dashboard without a role.
+#: What a program must change if it mounts a dashboard without a role.
 NO_ROLE = "pass role= to create_ui, one of none, read and operate, or a function that takes the ASGI scope and returns one"
 
-#: What a program says of who sends a request.
+#: A function of the program: takes the ASGI scope of a request, and returns the role or the principal of its sender.
 Who = Callable[[Any], "Role | Principal"]
 
 
@@ -40,11 +40,13 @@ class MountedUi:
     Args:
         open: Returns the store; called at the first request.
         owned: Whether the store is closed when the app's lifespan ends.
-        who: Says who sends a request.
-        options: Of the dashboard.
+        who: Returns the role or the principal of the sender of a request.
+        options: The options of the dashboard.
         prefix: The path below which it serves, if nothing mounts it.
-        site: Changes the site before the first request.
-        read_only: Whether the store is opened for reading.
+        read_only: Whether the store is opened for reading only.
+
+    Attributes:
+        prepare: Called with the site before the first request, to change it.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class MountedUi:
         self.prepare: Callable[[Site], None] = lambda site: None
 
     def matches(self, scope: Scope) -> bool:
-        """Return whether a request is one for this app: an HTTP request below its prefix."""
+        """Return whether this app serves a request: an HTTP request below its prefix."""
         return bool(scope["type"] == "http" and (scope["path"] + "/").startswith(f"{self._prefix}/"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,7 +92,7 @@ class MountedUi:
         return Principal(found, address=address)
 
     def end_streams(self) -> None:
-        """End every stream of events: the server stops. Call it on the event loop."""
+        """End every stream of events, because the server stops. Call it in the event loop."""
         if self._app is not None:
             self._app.end_streams()
 
@@ -123,22 +125,24 @@ def create_ui(
 ) -> MountedUi | ServerUi:
     """Return the dashboard as an ASGI app, to mount under any path of a FastAPI, Starlette or Django app.
 
-    It ticks nothing and delivers nothing: a server, a worker or the program does that. The store of a path is opened at the first
-    request.
+    The dashboard runs no due steps and delivers no messages: a server, a worker or the program does. If `store` is a path, the store
+    is opened at the first request.
 
     Args:
         store: A store, the path of one, the URL of a database, or the URL of a server that has a dashboard.
-        role: What everybody may do, `none`, `read` or `operate`; or a function that takes the ASGI scope of a request and returns
-            the role or a `Principal`, for example from the session of the app. Without it, everybody has the role `none`, and a warning
-            is logged: behind a proxy, the requests of strangers come from this machine, too. A server decides by tokens.
+        role: What every user may do: `none`, `read` or `operate`. Or a function that takes the ASGI scope of a request and returns
+            the role or a `Principal`, for example from the session of the app. Without it, every user has the role `none`, and a
+            warning is logged: behind a proxy, the requests of strangers seem to come from this machine, too. For the URL of a
+            server, the server decides by tokens.
         prefix: The path below which the app serves if nothing mounts it, such as `/jobs`; see `MountedUi.matches`.
         redact_keys: As in `UiOptions`.
         redact_types: As in `UiOptions`.
-        token: For the URL of a server: a token that is sent in place of that of the page, with the requests that `role` permits; without
-            `role`, with those of clients on this machine. All others send a token of their own.
-        hosts: For the URL of a server: names in `Host` that are accepted on a loopback address, beside those of this machine, for
-            example behind a proxy; `*` for all.
-        secret: As in `UiOptions`: several processes that serve this dashboard share it, so that each knows the cursors of the others.
+        token: For the URL of a server: a token that the dashboard sends with the requests that `role` permits, in the place of the
+            browser's token; without `role`, with the requests from this machine. All other requests keep their own token.
+        hosts: For the URL of a server: further names that are accepted in the header `Host` on a loopback address, for example the
+            name of a proxy; `*` accepts all.
+        secret: As in `UiOptions`. If several processes serve this dashboard, give all of them the same one, so that each accepts the
+            cursors of the others.
 
     Raises:
         TypeError: `store` is none of these.

@@ -25,7 +25,7 @@ __all__ = ["Environment", "HandlerPool", "Target", "Wakeup", "WorkerStore", "def
 
 @runtime_checkable
 class WorkerStore(Protocol):
-    """An object in place of a store, such as that of a process in a simulation."""
+    """An object in the place of a store, such as the store of a simulated process."""
 
     def worker_client(self) -> Client:
         """Return the client of a worker."""
@@ -37,36 +37,36 @@ _numbers = itertools.count(1)
 
 
 class Wakeup(Protocol):
-    """Calls back when there may be something to claim, for as long as the block runs."""
+    """Calls a function when there may be something to claim, while its `with` block runs."""
 
     def __enter__(self) -> object:
         """Begin to watch."""
 
     def __exit__(self, *raised: object) -> None:
-        """End it."""
+        """End the watch."""
 
     def rearm(self, until: int | None) -> None:
-        """Ask to be woken once more, for what becomes claimable before this instant (Unix ms); call it before a claim."""
+        """Ask for one more call, for what becomes claimable before this instant (Unix ms). Call it before each claim."""
 
 
 class HandlerPool(Protocol):
     """Runs the calls of synchronous handlers, beside the event loop."""
 
     def submit(self, items: Iterable[Any]) -> None:
-        """Run each of them as soon as there is room."""
+        """Run each item as soon as there is room for it."""
 
     def withdraw(self) -> list[Any]:
         """Cancel the calls that have not begun."""
 
     def close(self) -> None:
-        """End what is idle; the others end when their handler returns."""
+        """End the idle threads; each other thread ends when its handler returns."""
 
 
 def open_client(target: Target, token: str | None = None, answer_bytes: int | None = None) -> Client:
     """Open the client of a store, of the file of one, or of a server's URL.
 
     Raises:
-        TypeError: A token, or a limit of answers, for what needs none.
+        TypeError: There is a token or a limit of answers, and the target is not the URL of a server.
     """
     if isinstance(target, str) and re.match(r"https?://", target):
         return UrlClient(target, token, answer_bytes=answer_bytes)
@@ -85,7 +85,7 @@ def process_name() -> str:
 
 
 def client_threads(worker: str) -> concurrent.futures.Executor:
-    """Return the threads for requests that take time: a report, a heartbeat and a periodic job at once."""
+    """Return three threads for requests that take time: a report, a heartbeat and a periodic job may be sent at once."""
     return concurrent.futures.ThreadPoolExecutor(3, thread_name_prefix=f"{worker}-store")
 
 
@@ -102,13 +102,14 @@ class Environment:
 
     Attributes:
         connect: Opens the client of a target, with a token and the most bytes of an answer.
-        name: Makes the name of a worker that was given none.
-        wakeup: Makes the `Wakeup` of a client: of an event loop, what is called in it, and the queues of the worker.
-        handler_pool: Makes the `HandlerPool` of a worker: of so many calls at once, what runs one, and a name.
-        client_pool: Makes the executor of requests that take time, for a worker of this name.
-        client: Returns the client for workers of another environment, which code of this one uses: those of which it runs copies.
-        polls: Whether a commit may stay unseen by the wake-up, so that the worker claims every `poll_interval` anyway.
-        beside: Whether synchronous handlers run beside the event loop, in threads that may wait for it.
+        name: Returns a name for a worker that was given none.
+        wakeup: Makes a `Wakeup` from a client, an event loop, the function to call in the loop, and the queues of the worker.
+        handler_pool: Makes a `HandlerPool` from the number of calls at once, the function that runs one item, and a name.
+        client_pool: Makes the executor of the requests that take time, from the name of the worker.
+        client: Returns the client with which code in this environment uses a worker that was made outside of it. None: the
+            worker's own client.
+        polls: Whether the wake-up may miss a commit, so that the worker also claims every `poll_interval`.
+        beside: Whether synchronous handlers run in threads beside the event loop, where they may wait for the loop.
     """
 
     connect: Callable[[Target, str | None, int | None], Client] = open_client

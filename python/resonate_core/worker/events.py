@@ -1,7 +1,8 @@
 """Events of jobs: what ended an attempt or a job, for functions that report it elsewhere.
 
-A worker knows how its own attempts ended. What the store ends by itself (a crash of another worker, a timeout, an expiry, a deadline)
-or on request (a cancellation) is counted by the store's commits in this process; when a count has risen, the worker looks for the jobs.
+A worker knows how its own attempts ended. The store ends other jobs and attempts, by itself (a crash of another worker, a timeout, an
+expiry, a deadline) or on request (a cancellation). The commits of this process count them; if a count has risen, the worker searches
+for the jobs.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ __all__ = ["Events", "JobEvent", "Listener"]
 _log = logging.getLogger("resonate_core.worker")
 
 Kind = Literal["complete", "retry", "failure", "cancelled"]
-#: The listeners that `archived` events are for are a part of those of `failure`.
+#: An event of an archived job has two topics: `failure` and `archived`.
 Topic = Literal["complete", "retry", "failure", "archived", "cancelled"]
 
 #: The states that jobs enter without an attempt.
@@ -60,9 +61,9 @@ _KINDS: dict[str, Kind] = {
 _BY_STORE = ("crashed", "timed_out")
 #: How many events may wait for slow listeners; others are dropped, and logged.
 MOST_WAITING = 1000
-#: The longest run of an asynchronous listener, and the longest wait of a worker that stops for what its listeners have to do (s).
+#: Seconds that an asynchronous listener may take, and seconds that a worker that stops waits for its listeners.
 LISTENER_TIMEOUT, STOP_TIMEOUT = 30.0, 5.0
-#: The pause between two looks at the store (ms), the most pages of one look for each state, and how many events are remembered as notified.
+#: The pause between two searches (ms), the most pages of a search for each state, and the number of reported events that are remembered.
 _PAUSE, _PAGES, _REMEMBERED = 1000, 20, 10_000
 
 
@@ -73,12 +74,12 @@ class JobEvent:
     Attributes:
         kind: `complete`, `retry` (the attempt failed, and the job runs again), `failure` (it does not run again by itself) or
             `cancelled`.
-        job: The job after it; of `complete`, as it was claimed.
+        job: The job after the event; for `complete`, the job as it was claimed.
         reason: `completed`, `cancelled`, `error`, `timeout`, `crashed`, `expired`, `deadline`, `unknown_type`, `invalid_payload`,
             `invalid_result`, or `archived` (on request).
-        attempt: The number of the attempt that ended; None: none did.
+        attempt: The number of the attempt that ended; None if none ended.
         error: `code`, `message` and perhaps `data`, which for an exception is the end of its traceback.
-        next_at: When the job is retried, in Unix ms; None: it is not, or it runs again already.
+        next_at: When the job is retried, in Unix ms; None if it is not retried, or runs again already.
         worker: The worker of the attempt.
         exception: What the handler raised in this process, with its traceback.
         result: What the handler returned.
@@ -108,7 +109,7 @@ class JobEvent:
 
     @property
     def topics(self) -> tuple[Topic, ...]:
-        """Which listeners it is for."""
+        """The kinds of listeners that are called with it."""
         return ("failure", "archived") if self.kind == "failure" and self.job.state == "archived" else (self.kind,)
 
 
@@ -122,7 +123,7 @@ class _Recent:
         self._keys: OrderedDict[tuple[str, int | None, str], None] = OrderedDict()
 
     def add(self, event: JobEvent) -> bool:
-        """Whether it is new."""
+        """Remember an event; return whether it is new."""
         key = event.job.id, event.attempt, event.kind
         if key in self._keys:
             return False
@@ -202,13 +203,13 @@ class Events:
         self._notify(event)
 
     def _ended_elsewhere(self, attempt: Attempt) -> None:
-        """Report the cancellation of a job of a server that ran here: no poll finds it."""
+        """Report a job of a server that was cancelled while it ran here: no search finds it."""
         if attempt.context.reason == "cancelled" and self._watch is None:
             job = self._after(attempt)
             self._notify(JobEvent("cancelled", job, "cancelled", attempt.context.attempt, worker=attempt.context.worker))
 
     def _after(self, attempt: Attempt) -> JobRecord:
-        """Return the job after its attempt, or before it if the store cannot be read."""
+        """Return the job after its attempt; if the store cannot be read, the job before it."""
         if self._client is None:  # the listener was added while the worker ran
             return attempt.job
         try:
@@ -262,17 +263,17 @@ class Events:
         }
 
     def _remember(self) -> None:
-        """Set the instant from which the next poll must search: steps that are due later have a later instant."""
+        """Set the instant from which the next search begins: every later step has this instant or a later one."""
         assert self._client is not None
         due = self._client.next_due()
         now = self._client.now()
         self._since = now if due is None else min(now, due)
 
     def look(self, claimed: Iterable[JobRecord] = ()) -> None:
-        """Report the changes of the store since the last poll.
+        """Report the changes of the store since the last call.
 
         Args:
-            claimed: Jobs that were claimed since: one that crashed elsewhere may run again already.
+            claimed: Jobs that this worker has claimed since then: a job whose worker crashed may run here already.
         """
         client = self._client
         if self._watch is None or not isinstance(client, StoreClient):
@@ -334,19 +335,19 @@ class Events:
             self._submit([event])
 
     def start(self, submit: Callable[[Iterable[JobEvent]], None]) -> None:
-        """Pass events to `submit` from now on, which calls `run` for each beside the jobs."""
+        """From now on, pass events to `submit`, which calls `run` with each of them beside the jobs."""
         self._submit = submit
 
     def run(self, event: JobEvent) -> None:
-        """Deliver an event that was passed on. It does not raise."""
+        """Deliver an event that was passed to `submit`. It does not raise."""
         try:
             self.deliver(event)
         finally:
             with self._lock:
-                self._waiting = max(0, self._waiting - 1)  # one that was given up may still end
+                self._waiting = max(0, self._waiting - 1)  # a listener that `stop` did not wait for may end now
 
     async def stop(self) -> None:
-        """Wait a little until listeners have had what waits for them; events that are left are logged."""
+        """Wait up to STOP_TIMEOUT until the waiting events are delivered, and log how many are not."""
         loop = asyncio.get_running_loop()
         end = loop.time() + STOP_TIMEOUT
         while self._waiting and loop.time() < end:
@@ -356,7 +357,7 @@ class Events:
         self._submit, self._waiting = None, 0
 
     def deliver(self, event: JobEvent) -> None:
-        """Call the listeners of an event. What one raises is logged."""
+        """Call the listeners of an event, and log what a listener raises."""
         for topic in event.topics:
             for listener in self._listeners.get(topic, ()):
                 try:
@@ -405,7 +406,7 @@ def _last_ended(job: JobRecord) -> dict[str, Any] | None:
 
 
 def _by_store(job: JobRecord, since: int) -> JobEvent | None:
-    """Return the event of a change that the store itself made to a job since then; None if a worker made it, or it is older."""
+    """Return the event of the last change of a job; None if a worker made the change, or it is older than `since`."""
     last = _last_ended(job)
     state = job.state
     number = worker = None

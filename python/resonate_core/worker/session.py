@@ -1,4 +1,4 @@
-"""A worker that runs: its claim loop reports, claims and runs until it is stopped."""
+"""A running worker: its loop reports outcomes, claims jobs and runs them, until it is stopped."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _log = logging.getLogger("resonate_core.worker")
 #: The first pause between two rounds that found nothing to claim (s); each next one is twice as long, up to the worker's
 #: poll_interval.
 _FIRST_PAUSE = 0.01
-#: The shortest pause before what is due in the store is claimed (s).
+#: The shortest pause before a claim of jobs that become due (s).
 _SHORTEST_PAUSE = 0.002
 #: The pause between two requests with what jobs report (s).
 _PROGRESS_PAUSE = 1.0
 #: The first and the longest pause between two rounds on a store that fails (s), doubled each time.
 _FIRST_RETRY, _LONGEST_RETRY = 0.1, 30.0
-#: The number of rounds that a stop tries.
+#: The number of rounds in a row that may fail while the worker stops.
 _LAST_ROUNDS = 3
-#: How long no slot is free before the worker looks whether any can become free (s), and between two such looks.
+#: Seconds without a free slot before the worker checks whether one can become free, and between two such checks.
 _STANDSTILL = 1.0
 #: The shortest and the longest pause between two checks of the periodic jobs (s).
 _SHORTEST_CHECK, _LONGEST_CHECK = 0.02, 60.0
@@ -51,13 +51,13 @@ class Session:
     """One call of `Worker.serve`. All of it runs in the event loop, except for requests that take time.
 
     Args:
-        parts: Of the worker.
+        parts: The parts of the worker.
         alone: Whether nothing else runs in the loop.
 
     Attributes:
         loop: Its event loop.
-        executor: What runs.
-        stopping: Whether it claims no more.
+        executor: Runs the handlers.
+        stopping: Whether it claims no more jobs.
         ready: Set once it claims jobs.
     """
 
@@ -69,12 +69,12 @@ class Session:
         self._client = parts.client
         self.loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
-        self._progress = asyncio.Event()  # a running attempt has said something about its work
-        self._sending: asyncio.Task[None] | None = None  # sends it, from the first report on
+        self._progress = asyncio.Event()  # set when a running attempt has something to report
+        self._sending: asyncio.Task[None] | None = None  # sends the reports; begins with the first one
         self.executor = Executor(parts, self.loop, self._wake, self._progressed)
-        self._claimed: deque[WorkItem] = deque()  # they wait for their start
+        self._claimed: deque[WorkItem] = deque()  # claimed jobs that wait for their start
         self.stopping = False
-        self._stop_asked = False  # by any thread; the loop may not know it yet
+        self._stop_asked = False  # set by any thread, before the loop knows it
         self.ready = asyncio.Event()
         self._stopped = asyncio.Event()
         self._pool = parts.environment.client_pool(parts.settings.name)
@@ -85,18 +85,18 @@ class Session:
         self._empty = 0  # claims in a row that found nothing
         self._failed_rounds = 0  # rounds in a row that failed
         self._holding = asyncio.Event()  # cleared while there is no lease to renew
-        self._held_since = 0.0  # the leases are at least from then on, by the time of the loop
+        self._held_since = 0.0  # no lease began before this time of the loop
         self._failed: Exception | None = None
         self._full = asyncio.Event()  # no slot is free
         self.standstill: Standstill | None = None
 
     async def run(self) -> None:
-        """Work until `stop` is called, or the task that awaits is cancelled, which is a stop too."""
+        """Work until `stop` is called. A cancellation of the task that awaits this is a stop, too."""
         self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now, self._settings.queues)
         events = self._parts.registry.events
         with self._wakeup, self._notifying(events):
             upkeep = [self._renew_leases(), self._keep_periodic()]
-            if self._parts.environment.beside:  # a simulation reports what waits for ever by itself
+            if self._parts.environment.beside:  # a simulation finds by itself what waits for ever
                 upkeep.append(self._watch_slots())
             others = [self.loop.create_task(self._guard(each)) for each in upkeep]
             claims = self.loop.create_task(self._claim_loop())
@@ -135,20 +135,20 @@ class Session:
             pool.close()
 
     def stop(self, grace: float) -> None:
-        """Claim no more, and end when what runs has ended, or after the grace (s). A second call can only make it shorter."""
+        """Claim no more jobs, and end when all handlers have ended, or after the grace (s). A second call can only shorten the grace."""
         self.stopping = self._stop_asked = True
         self.executor.stop(grace)
         self._stopped.set()
         self._wake.set()
 
     def stop_from_outside(self, grace: float) -> None:
-        """As `stop`, from any thread. No job is claimed once it has been called."""
+        """Stop from any thread. No job is claimed after this call."""
         self._stop_asked = True
         with contextlib.suppress(RuntimeError):  # its loop is closed: it has stopped
             self.loop.call_soon_threadsafe(self.stop, grace)
 
     async def _guard(self, upkeep: Coroutine[Any, Any, None]) -> None:
-        """Stop the worker if it cannot renew its leases, and keep the error."""
+        """Run an upkeep task. If it fails, keep the error and stop the worker, because its leases may not be renewed any more."""
         try:
             await upkeep
         except Exception as error:
@@ -156,7 +156,7 @@ class Session:
             self.stop(self._settings.grace)
 
     async def _call(self, function: Callable[..., _T], *args: Any) -> _T:
-        """Call the client: beside the loop if it takes time and others would wait for it."""
+        """Call the client: in a thread if the call takes time and other tasks of the loop would wait for it."""
         if self._inline:
             return function(*args)
         return await self.loop.run_in_executor(self._pool, function, *args)
@@ -164,7 +164,7 @@ class Session:
     # -- upkeep -----------------------------------------------------------------------------------------------------------
 
     async def _renew_leases(self) -> None:
-        """Renew the leases of all jobs of the worker, claimed and running, and call off those that the store reports as over."""
+        """Renew the leases of all jobs that the worker holds, and call off those that the store reports as cancelled or lost."""
         settings, executor = self._settings, self.executor
         lease = min(settings.lease, settings.run_lease) / 1000
         renewed = self.loop.time()
@@ -186,13 +186,13 @@ class Session:
                     executor.call_off(lost, part, "lost")
             except (ResonateError, OSError) as error:
                 _log.error("no heartbeat: %r: %s", self._client, error)
-                if self.loop.time() - renewed >= lease:  # by now other workers may hold them
+                if self.loop.time() - renewed >= lease:  # other workers may hold these jobs by now
                     executor.call_off([id for id, _ in held], held, "lost")
                 continue
             renewed = begun
 
     def _progressed(self) -> None:
-        """From any thread: have `_send_progress` run."""
+        """Let `_send_progress` run. Any thread may call this."""
         if not self._progress.is_set():
             with contextlib.suppress(RuntimeError):  # its loop is closed: it has stopped
                 self.loop.call_soon_threadsafe(self._note_progress)
@@ -203,7 +203,7 @@ class Session:
             self._sending = self.loop.create_task(self._guard(self._send_progress()))
 
     async def _send_progress(self) -> None:
-        """Send the reports of running attempts; those made within a second are sent together."""
+        """Send the reports of running attempts; reports made within a second are sent together."""
         failed = 0
         while True:
             await self._progress.wait()
@@ -235,7 +235,7 @@ class Session:
             await asyncio.sleep(max(_SHORTEST_CHECK, pause))
 
     async def _watch_slots(self) -> None:
-        """Log it once if the worker stands still: no slot is free, and none can become free before another job has run here."""
+        """Log once if the worker stands still: no slot is free, and none can become free until another job has run here."""
         while True:
             await self._full.wait()
             await asyncio.sleep(_STANDSTILL)
@@ -256,7 +256,7 @@ class Session:
             return True
         try:
             job = await self._call(self._client.get, id)
-        except (ResonateError, OSError):  # a promise that a client settles, say
+        except (ResonateError, OSError):  # for example a promise that a client settles
             return False
         if job.state == "pending":
             return job.queue in names_of(self._settings.queues)
@@ -283,7 +283,7 @@ class Session:
                 self.executor.report_waiting(said_of(name))
         if isinstance(self._client, StoreClient):
             note(self._client.store, name, found)
-        self.standstill = found  # last: who sees it sees the rest as well
+        self.standstill = found  # set last, so that its readers find all that is above
 
     # -- the claim loop ---------------------------------------------------------------------------------------------------
 
@@ -315,7 +315,7 @@ class Session:
                 waited = True
 
     def _room(self, slots: int) -> int:
-        """Return how many jobs to claim: none while half a batch is here, so that a claim is worth its transaction."""
+        """Return how many jobs to claim: none while more than half a batch waits here, so that a claim is worth its transaction."""
         if self.stopping:
             return 0
         batch, here = self._settings.batch, len(self._claimed) + self.executor.waiting
@@ -364,7 +364,7 @@ class Session:
         self._wake.set()
 
     async def _recover(self, error: Exception) -> None:
-        """Wait before the next try of a store that cannot be reached, each time twice as long."""
+        """Wait before the next try of a store that fails, each time twice as long."""
         pause = doubled(_FIRST_RETRY, self._failed_rounds, _LONGEST_RETRY)
         self._failed_rounds += 1
         self._claim_at = 0.0

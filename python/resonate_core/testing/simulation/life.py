@@ -1,4 +1,4 @@
-"""A process of a simulation, from its start to its crash: the next start is another life."""
+"""A process of a simulation from one start to its crash; the next start begins another life."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ current_life: ContextVar[Life] = ContextVar("resonate_core_simulated_life")
 
 
 class Crashed(BaseException):
-    """Leaves the functions of a worker that make requests, when its process has crashed. No code of a program sees it."""
+    """Raised by a request of a worker whose process has crashed, to end the calls of the worker. Code of the program never sees it."""
 
 
 class Life:
     """One life of a process.
 
     Args:
-        name: Of the process.
-        number: How many lives of it were before.
+        name: The name of the process.
+        number: The number of its lives before this one.
 
     Attributes:
-        dead: Whether it is over: nothing of it runs any more.
-        dying: Whether it is over at the end of the present step.
-        line: Its callbacks that wait for the one before.
-        line_busy: Whether one of them is ready.
-        mortal: Whether it can crash: it is a process.
-        skew: What its clock is ahead, in ms.
+        dead: Whether it has ended: no code of it runs any more.
+        dying: Whether it ends with the present step.
+        line: Its callbacks that wait until an earlier one has run, in order.
+        line_busy: Whether a callback of the line is ready to run.
+        mortal: Whether it can crash: a process can, the scenario cannot.
+        skew: How far its clock is ahead, in ms.
     """
 
     __slots__ = ("dead", "dying", "end", "line", "line_busy", "line_name", "mortal", "name", "number", "skew", "tasks", "unwinds")
@@ -48,14 +48,14 @@ class Life:
         self.mortal = False
         self.skew = 0
         self.tasks: list[asyncio.Task[Any]] = []  # kept once it is dead
-        self.unwinds = False  # inside of a function that `Crashed` may leave
+        self.unwinds = False  # whether a function runs that `Crashed` may end
         self.end: Callable[[], None] = _never
 
     def __repr__(self) -> str:
         return f"<Life {self.number} of {self.name!r}{' (over)' if self.dead else ''}>"
 
     def bury(self, tasks: list[asyncio.Task[Any]]) -> None:
-        """Keep the tasks of this life, none of which runs again, and let nothing of them run when they are freed."""
+        """End this life. Its tasks are kept and never run again, not even when they are freed."""
         self.dead = True
         self.tasks = tasks
         frames = []
