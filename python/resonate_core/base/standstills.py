@@ -19,13 +19,13 @@ __all__ = ["HeldSlot", "Standstill", "awaiting", "awaits", "note", "said_of", "s
 #: The most jobs that a sentence names.
 _MOST_NAMED = 10
 
-#: The ids that the handler of the running attempt waits for; None: no attempt of a job runs here.
+#: The ids for which the handler of the running attempt waits; None: no handler runs here.
 awaits: ContextVar[list[str] | None] = ContextVar("resonate_core_awaits", default=None)
 
 
 @contextmanager
 def awaiting(id: str) -> Iterator[None]:
-    """Note, for the worker whose handler calls, that it waits for a promise or a job while the block runs."""
+    """While the block runs, note for the worker that its handler waits for a promise or a job."""
     ids = awaits.get()
     if ids is None:
         yield
@@ -41,10 +41,10 @@ class HeldSlot(NamedTuple):
     """A slot of a worker, and why its handler does not return.
 
     Attributes:
-        id: Of the job; of a batch, of its first one.
-        type: Of the job.
-        reason: Why its attempt is over, such as ``timeout``; None: it waits.
-        awaits: The ids that it waits for.
+        id: The id of the job; in a batch, of the first job.
+        type: The type of the job.
+        reason: Why the attempt is over, such as ``timeout``; None: the handler waits for other jobs.
+        awaits: The ids for which the handler waits.
     """
 
     id: str
@@ -60,7 +60,7 @@ class Standstill:
     Attributes:
         worker: Its name.
         queues: The queues that it claims from.
-        since: When that was found, in Unix ms.
+        since: When the standstill was found, in Unix ms.
         held: Its slots.
     """
 
@@ -70,10 +70,10 @@ class Standstill:
     held: tuple[HeldSlot, ...]
 
     def sentence(self, sees: Callable[[str], bool] = lambda id: True) -> str:
-        """Return what holds its slots.
+        """Return a sentence that names the jobs that hold the slots.
 
         Args:
-            sees: Whether the reader may see an id.
+            sees: Returns whether the reader may see an id.
 
         Example:
             >>> from resonate_core.base.standstills import HeldSlot, Standstill
@@ -87,7 +87,7 @@ class Standstill:
 
 
 def said_of(worker: str) -> str:
-    """Return the line that a worker that stands still adds to the reports of its jobs, for readers in other processes.
+    """Return the line that such a worker adds to the reports of its jobs, so that other processes know of the standstill.
 
     Example:
         >>> from resonate_core.base.standstills import said_of
@@ -104,17 +104,17 @@ def _described(slot: HeldSlot, sees: Callable[[str], bool]) -> str:
     return f"{job}, which waits for {', '.join(id if sees(id) else 'another job' for id in slot.awaits)}"
 
 
-#: Of this process, by place and worker: a forked child runs none of its parent's workers.
+#: The standstills of this process, by place and worker. A forked child has none, since it runs no worker of its parent.
 _of_process: PerProcess[dict[str | int, dict[str, Standstill]]] = PerProcess(dict)
 
 
 def _place(store: Store) -> str | int:
-    """Several stores of a process may be in one file or database."""
+    """Return the file or database of a store, which several stores of a process may share."""
     return os.path.realpath(store.path) if store.path is not None else store.url or id(store)
 
 
 def note(store: Store, worker: str, standstill: Standstill | None) -> None:
-    """Note that a worker stands still; None: it does not any more."""
+    """Note that a worker stands still, or, with None, that it does not any more."""
     place, by_place = _place(store), _of_process.get()
     if standstill is not None:
         by_place.setdefault(place, {})[worker] = standstill
@@ -125,5 +125,5 @@ def note(store: Store, worker: str, standstill: Standstill | None) -> None:
 
 
 def standstills_of(store: Store) -> list[Standstill]:
-    """Return the workers of a store that stand still, as far as this process runs them."""
+    """Return the workers of this process that stand still and claim from a store."""
     return list((_of_process.made or {}).get(_place(store), {}).values())

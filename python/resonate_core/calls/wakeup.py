@@ -1,4 +1,4 @@
-"""Waking on a commit: what an event loop or a thread waits for, instead of asking a store again and again."""
+"""Wakes an event loop or a thread at a commit, so that it does not ask the store again and again."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Wakeup", "Watching"]
 
-#: Takes every descriptor; select() takes those below 1024 only.
+#: A selector for every descriptor: select() takes only descriptors below 1024.
 _Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class Watching(Protocol):
-    """What `Store.watch` returns, or an object like it."""
+    """The result of `Store.watch`, or an object like it."""
 
     def rearm(self, until: int | None) -> None:
         """Write to the descriptor once more."""
@@ -28,17 +28,17 @@ class Watching(Protocol):
 
 
 class Wakeup:
-    """A pipe that a store writes to when a commit of this process leaves something to do.
+    """A pipe to which a store writes when a commit of this process leaves something to do.
 
-    An event loop listens to it (`listen`), or a thread waits for it (`wait`). A commit wakes once: call `rearm` before each look at
-    the store. As a context manager it is closed with its block.
+    An event loop listens to it (`listen`), or a thread waits for it (`wait`). Only the first commit wakes: call `rearm`
+    before each read of the store, so that the next one wakes again. As a context manager it is closed at the end of its block.
 
     Args:
         watch: `Store.watch`, or a function like it that returns None if no commit can be watched.
     """
 
     def __init__(self, watch: Callable[[int], Watching | None]) -> None:
-        self._closed = True  # until there is something to close
+        self._closed = True  # False once there is something to close
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watch: Watching | None = None
         self._reader, self._writer = os.pipe()
@@ -51,15 +51,15 @@ class Wakeup:
         """Make the next commit wake again.
 
         Args:
-            until: The instant at which the caller looks next anyway, in Unix ms; a commit that makes a step due earlier wakes it.
-                None: the caller waits for every step.
+            until: The instant at which the caller reads the store anyway, in Unix ms: a commit after which a step is due earlier wakes,
+                too. None: a commit after which any step is due wakes.
         """
         if self._watch is not None:
             self._watch.rearm(until)
 
     def wake(self) -> None:
         """Wake it as a commit does, from any thread."""
-        with contextlib.suppress(BlockingIOError):  # full: it is awake
+        with contextlib.suppress(BlockingIOError):  # the pipe is full: the reader is awake
             os.write(self._writer, b"!")
 
     def listen(self, loop: asyncio.AbstractEventLoop, woken: Callable[[], object]) -> Wakeup:

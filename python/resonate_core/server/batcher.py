@@ -1,4 +1,4 @@
-"""Requests of many connections, run in shared transactions in threads beside the event loop."""
+"""Runs the requests of many connections in shared transactions, in threads beside the event loop."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _log = logging.getLogger("resonate_core.server")
 
 #: The most requests of one transaction: more would delay the requests that wait for the next one.
 _MOST_REQUESTS = 1000
-#: Iterations of the loop between the replies to one transaction and the next transaction. Clients that get a reply send their next
-#: request within them, so that twice as many share a commit that waits for the disk. A single request never waits.
+#: Iterations of the loop between the replies to one transaction and the next transaction. In this time the clients that got a reply
+#: send their next requests, so that twice as many requests share one commit, which waits for the disk. A single request never waits.
 _ITERATIONS = 2
-#: The most requests of one transaction while internal steps are due: each request runs some of them.
+#: The most requests of one transaction while internal steps are due: each request also runs some of these.
 _MOST_REQUESTS_BEHIND = 16
 #: The number of searches that run at once, beside the writer.
 _SEARCHES = 2
@@ -36,7 +36,7 @@ _SEARCHES = 2
 _MOST_NAMED = 20
 
 _Waiting = tuple[Envelope, "asyncio.Future[Answer]"]
-#: Takes requests, their replies, and the error instead of the replies.
+#: Takes requests and their replies, or an error in the place of the replies.
 _Answered = Callable[[Sequence[_Waiting], Sequence[Answer], "Exception | None"], None]
 
 
@@ -45,7 +45,7 @@ class _ReadThreads:
 
     Args:
         store: The store.
-        answered: Called with the requests of each run.
+        answered: Called with the requests of each batch and their replies.
         threads: A name for each thread; each of them runs one batch at a time.
         at_once: The most requests of one batch.
     """
@@ -94,15 +94,15 @@ class Batcher:
     """Runs the requests of a store in shared transactions.
 
     Requests that arrive in one iteration of the loop, or while a transaction is under way, share the next transaction. A single
-    request does not wait. A search runs beside them on its own thread: only another search waits for it. A read that arrives
-    while a transaction is under way in a file runs there, too: it does not wait for the disk.
+    request does not wait. A search runs on a thread of its own: only another search waits for it. If a read arrives while a
+    transaction of a file is under way, it runs beside the transaction and does not wait for the disk.
 
     Args:
         store: The store.
         metrics: The counters.
-        behind: Returns whether due internal steps are left, of which each request takes its portion.
-        in_order: Whether searches run in the transactions of the others, so that all requests run in their order of arrival: for
-            a server that is tested step by step.
+        behind: Returns whether due internal steps are left; each request runs a part of them.
+        in_order: Whether searches share the transactions of other requests, so that all requests run in the order of their arrival;
+            for a server that is tested step by step.
     """
 
     def __init__(self, store: Store, metrics: Metrics, behind: Callable[[], bool] = lambda: False, in_order: bool = False) -> None:
@@ -163,7 +163,7 @@ class Batcher:
         self._executor.submit(functools.partial(self._run, envelopes), self._done)
 
     def _next_batch(self) -> int:
-        """Return how many of the waiting requests share the next transaction. A debug operation has its own."""
+        """Return how many of the waiting requests share the next transaction. A debug operation has a transaction of its own."""
         if self._waiting[0][0].debug:
             return 1
         first = self._waiting[: _MOST_REQUESTS_BEHIND if self._behind() else _MOST_REQUESTS]

@@ -28,14 +28,14 @@ __all__ = ["JobStreams"]
 
 _log = logging.getLogger("resonate_core.server")
 
-#: Seconds between a look after a commit and the next one, at least: a burst of commits wakes workers at its beginning, then once in
-#: this time.
+#: The shortest time between a look after a commit and the next look (s): a burst of commits wakes workers at once, then once in this
+#: time.
 _BETWEEN_LOOKS = 0.005
-#: Looks take at most this share of the time of one thread.
+#: The share of the time of one thread that looks may take.
 _BUSY_SHARE = 0.2
-#: Seconds that the workers that were woken have to claim, before further ones are woken for the same jobs.
+#: Seconds in which workers that were woken can claim, before others are woken for the same jobs.
 _TIME_TO_CLAIM = 0.02
-#: Seconds after which a store that failed is read again.
+#: Seconds until the next look after the store has failed.
 _PAUSE = 1.0
 #: For `Watch.rearm`: only jobs that can be claimed wake, and no timers.
 _NO_TIMERS = 0
@@ -49,11 +49,11 @@ class _Stream:
     def __init__(self, queues: Iterable[str]) -> None:
         self.queues = tuple(queues)
         self.closing = False
-        self._with_jobs: dict[str, None] = {}  # queues that it was not told of yet
+        self._with_jobs: dict[str, None] = {}  # queues that no event has named yet
         self._changed = asyncio.Event()
 
     def wake(self, queue: str) -> None:
-        """Tell it of a queue. Queues that wait to be written share an event."""
+        """Name a queue in the next event. One event names all queues that wait for it."""
         self._with_jobs[queue] = None
         self._changed.set()
 
@@ -62,7 +62,7 @@ class _Stream:
         self._changed.set()
 
     async def next(self, timeout: float) -> list[str]:
-        """Return the queues of the next event; none after the timeout (in seconds), or if it ends."""
+        """Return the queues of the next event: none after the timeout (s), or if the stream ends."""
         if not self._changed.is_set():
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), timeout)
@@ -74,14 +74,13 @@ class _Stream:
 class JobStreams:
     """All job streams of one server.
 
-    Commits of this process wake the look at the queues, and on PostgreSQL those of others. The other ways in which a job becomes
-    claimable, such as a commit of another process to a file, or a queue that is resumed, are found by a look at each interval, while
-    a stream is open.
+    While a stream is open, the queues are read after each commit of this process (on PostgreSQL also of others), and once in each
+    interval. The interval finds what no commit here shows: a commit of another process to a file, or a queue that is resumed.
 
     Args:
         store: The store.
         call: Calls a function of the store in a thread.
-        settings: Lifetimes.
+        settings: The lifetimes of streams.
         metrics: The counters.
         interval: Seconds between two looks without a commit.
     """
@@ -93,7 +92,7 @@ class JobStreams:
         self._metrics = metrics
         self._interval = interval
         self._queues: dict[str, WatchedQueue[_Stream]] = {}
-        self._streams: dict[_Stream, None] = {}  # in order of their beginning
+        self._streams: dict[_Stream, None] = {}  # in the order in which they were opened
         self._closed = False
         self._woken = asyncio.Event()
         self._committed = False
@@ -104,7 +103,7 @@ class JobStreams:
         return len(self._streams)
 
     def end_all(self) -> None:
-        """End every stream, and open no new one: the server stops."""
+        """End every stream, and open no new one, because the server stops."""
         self._closed = True
         self._end_streams()
 

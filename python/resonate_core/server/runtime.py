@@ -31,14 +31,15 @@ __all__ = ["Runtime"]
 
 _log = logging.getLogger("resonate_core.server")
 
-#: How often each other process of a server has read the store before this one gives a message to a stream that it does not prefer.
+#: The number of times that the other processes of a server can read the store, before this one gives a message to a stream that the
+#: message does not prefer.
 _READS_OF_OTHERS = 3
-#: Seconds for which a stop waits until delivered messages are acknowledged.
+#: Seconds that a stop waits until delivered messages are acknowledged.
 _ACKNOWLEDGE_TIMEOUT = 5
 
 
 class Runtime:
-    """All that an app runs on one event loop.
+    """Everything that an app runs on one event loop.
 
     Args:
         store: The store.
@@ -84,7 +85,7 @@ class Runtime:
         self._metrics.read(self._store, self.counting)
 
     def _wait_for_others(self, message: Message) -> float:
-        """Return the seconds for which another process of this server may still give a message to the stream that it prefers."""
+        """Return the seconds in which another process of this server may still give a message to the stream that the message prefers."""
         delivery = self._settings.delivery
         if delivery.processes == 1:
             return 0.0
@@ -97,18 +98,18 @@ class Runtime:
         return len(self.poll.streams) + len(self.job_streams)
 
     def show(self, metrics: Metrics) -> None:
-        """Set the gauges of what runs here."""
+        """Set the gauges of the streams and requests of this loop."""
         metrics.streams.set(len(self.poll.streams))
         metrics.job_streams.set(len(self.job_streams))
         metrics.in_flight.set(self.batcher.in_flight)
 
     def end_streams(self) -> None:
-        """End every stream, a poll stream after its queued messages, and open no new one: the server stops."""
+        """End every stream, and open no new one, because the server stops. A poll stream first sends its queued messages."""
         self.poll.end_all()
         self.job_streams.end_all()
 
     async def stop(self) -> None:
-        """Let requests and deliveries under way finish: no reply and no delivered message is lost."""
+        """Wait for the requests and deliveries under way, so that no reply and no delivered message is lost."""
         if self._export is not None:
             self._export.close()
         self.body_timeout.close()

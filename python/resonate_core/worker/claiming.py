@@ -27,13 +27,13 @@ class Round:
     """A request to report, claim and start, and its results.
 
     Attributes:
-        ended: Attempts that ended; those that could not be reported stay here.
+        ended: Attempts that have ended; an attempt that could not be reported stays here.
         claimed: Work items that were claimed and wait to be started.
-        slots: How many more can run.
+        slots: How many more work items can run.
         room: The most jobs to claim; a batch is claimed as a whole even if it has more.
-        started: Work items that run now.
+        started: Work items that were started.
         taken: How many jobs were claimed.
-        next_at: When more may be claimable, if this round claimed all: the rate of a queue allows a claim, or a timer is due.
+        next_at: If the claim found fewer jobs than `room`: the next instant at which a rate allows a claim or a timer is due.
         error: The error of the store that ended the round early.
     """
 
@@ -48,10 +48,10 @@ class Round:
 
 
 def work_items(jobs: Iterable[JobRecord], batched: Collection[str]) -> Iterator[WorkItem]:
-    """Group the jobs of one claim by what runs together: the store returns those of a batch one after the other.
+    """Group the jobs of one claim into work items. The store returns the jobs of a batch one after the other.
 
     Args:
-        jobs: In the order of claiming.
+        jobs: The claimed jobs, in the order of the claim.
         batched: The types that have a handler for batches.
 
     Example:

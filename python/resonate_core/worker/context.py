@@ -21,8 +21,8 @@ class JobContext:
     """The attempt that is under way: its job, and whether it is still wanted.
 
     A handler gets it through a parameter with this annotation, and anything that the handler calls through `current_job`. A thread
-    cannot be stopped from outside: a synchronous handler that takes long calls `check` now and then, or looks at `cancelled` and
-    raises `JobCancelled` when it has cleaned up. A handler that returns has completed its job, as far as the worker knows.
+    cannot be stopped from outside: let a long synchronous handler call `check` regularly, or read `cancelled`, clean up and raise
+    `JobCancelled`. If a handler returns, the worker takes its job as completed.
 
     Attributes:
         job: The job's record as it was claimed.
@@ -30,9 +30,9 @@ class JobContext:
         timeout: How long it may take, in ms; None: not limited.
         worker: The name of the worker.
         result: What the handler returned, for middleware.
-        stopping: Whether the worker is stopping: the attempt has until the end of its grace.
+        stopping: Whether the worker is stopping; the attempt may run until the grace of the worker is over.
         progress: The reports of this attempt; None: there are none.
-        notify: Called by each `report`; None: the worker looks by itself.
+        notify: Called by each `report`; None: the worker finds the reports by itself.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -64,7 +64,7 @@ class JobContext:
 
     @property
     def id(self) -> str:
-        """The id of the job. It is the same in every attempt, and so can identify what must be done only once."""
+        """The id of the job. It is the same in every attempt, so that it can be the key of an effect that must happen only once."""
         return self.job.id
 
     @property
@@ -84,7 +84,7 @@ class JobContext:
 
     @property
     def attempt(self) -> int:
-        """The number of this attempt, from 1. Snoozes and crashes are attempts too, so that it may exceed the retries by more than 1."""
+        """The number of this attempt, from 1. Snoozed and crashed attempts count, too, so it may exceed the retries by more than 1."""
         attempts = self.job.attempts
         if not attempts:
             return 1
@@ -93,7 +93,7 @@ class JobContext:
 
     @property
     def deadline(self) -> int | None:
-        """When the attempt ends at the latest, in Unix ms, by its timeout or by the job's deadline; None: never."""
+        """The instant at which the timeout of the attempt or the deadline of the job ends it, in Unix ms; None: neither is set."""
         whole = self.job.deadline
         if self.timeout is None:
             return whole
@@ -102,7 +102,7 @@ class JobContext:
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop: the job was cancelled or lost, its time is over, or the grace of a stopping worker is."""
+        """Whether the handler must stop: the job was cancelled or lost, its time is over, or the grace of a stopping worker is over."""
         if self.reason is None:
             end = self.deadline
             if end is None or self._now() < end:
@@ -133,10 +133,10 @@ class JobContext:
             raise JobCancelled(self.reason or "cancelled")
 
     def report(self, text: str | None = None, *, progress: float | None = None) -> None:
-        """Report on the work: how far it is, and lines for the job's log, which `resonate_core.Job.report` and the dashboard show.
+        """Report the progress, and lines for the job's log. `resonate_core.Job.report` and the dashboard show both.
 
-        It returns at once. The worker sends what was reported within about a second, at the latest before it reports how the attempt
-        ended. A job keeps its newest 100 lines.
+        It returns at once. The worker sends the report within about a second, and always before the outcome of the attempt. A job
+        keeps its newest 100 lines.
 
         Args:
             text: A line, or several. A line is cut after 1000 bytes; blank lines are left out.
@@ -166,7 +166,7 @@ class JobContext:
             self.notify()
 
     def cancel(self, reason: str) -> None:
-        """Call the attempt off; the first reason stays."""
+        """Call the attempt off. If it was called off before, its first reason stays."""
         if self.reason is None:
             self.reason = reason
 
@@ -181,7 +181,7 @@ class BatchContext:
 
     Attributes:
         jobs: The context of each job.
-        payloads: What the handler gets, one for each job.
+        payloads: The payloads for the handler, one for each job.
         result: What the handler returned, for middleware.
 
     Example:
@@ -222,7 +222,7 @@ class BatchContext:
 
     @property
     def group(self) -> str | None:
-        """The group that gathered the jobs; None: none did."""
+        """The group of the jobs; None: the job has no group."""
         return self.jobs[0].job.group
 
     @property
@@ -247,12 +247,12 @@ class BatchContext:
 
     @property
     def stopping(self) -> bool:
-        """Whether the worker is stopping: the batch has until the end of its grace."""
+        """Whether the worker is stopping; the batch may run until the grace of the worker is over."""
         return self.jobs[0].stopping
 
     @property
     def deadline(self) -> int | None:
-        """When the last of its jobs ends at the latest, in Unix ms; None: never."""
+        """The latest `deadline` of its jobs, in Unix ms; None: a job has none."""
         ends = [job.deadline for job in self.jobs]
         known = [end for end in ends if end is not None]
         return max(known) if len(known) == len(ends) else None
@@ -264,12 +264,12 @@ class BatchContext:
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop: no job is wanted any more, each for its own reason."""
+        """Whether the handler must stop, since no job is wanted any more. The reasons of the jobs may differ."""
         return all(job.cancelled for job in self.jobs)
 
     @property
     def reason(self) -> str | None:
-        """Why its first job is not wanted any more; None as long as any job is wanted."""
+        """Why the first job is not wanted any more; None while any job is wanted."""
         return self.jobs[0].reason if all(job.reason is not None for job in self.jobs) else None
 
     def check(self) -> None:
@@ -295,10 +295,10 @@ class BatchContext:
 
 
 def current_job() -> JobContext:
-    """Return the attempt whose handler calls, in its thread or asyncio task; of a batch, see `current_batch`.
+    """Return the attempt of the handler that calls this, in its thread or asyncio task. In a batch, use `current_batch`.
 
     Raises:
-        LookupError: The caller is not called by a handler.
+        LookupError: No handler of single jobs calls this.
 
     Example:
         >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
@@ -316,10 +316,10 @@ def current_job() -> JobContext:
 
 
 def current_batch() -> BatchContext:
-    """Return the batch whose handler calls, in its thread or asyncio task.
+    """Return the batch of the handler that calls this, in its thread or asyncio task.
 
     Raises:
-        LookupError: The caller is not called by a handler of batches.
+        LookupError: No handler of batches calls this.
 
     Example:
         >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))

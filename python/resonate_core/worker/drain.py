@@ -1,4 +1,4 @@
-"""The drain mode: all jobs that can run are run one after the other, in the caller's thread, and time is moved by hand."""
+"""`run_until_idle`: runs all jobs that can run, one after the other, in the caller's thread, and can move a manual clock."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class DrainedRun:
-    """An attempt that was made.
+    """An attempt that a drain made.
 
     Attributes:
-        id: Of the job.
-        type: Of the job.
-        queue: Of the job.
+        id: The id of the job.
+        type: The type of the job.
+        queue: The queue of the job.
         attempt: Its number.
         at: When it began, in Unix ms.
         outcome: `completed`, `failed`, `snoozed` or `lost` (the job was cancelled or settled meanwhile).
-        result: What the body returned.
-        error: Why it failed, or was snoozed because its type has no handler; None otherwise.
+        result: What the handler returned.
+        error: Why it failed, or why it was snoozed for want of a handler of its type; otherwise None.
     """
 
     id: str
@@ -58,8 +58,8 @@ class Drained:
     Attributes:
         runs: The attempts, in order.
         now: When it ended, in Unix ms.
-        idle: Whether nothing was left to do; False where the limit ended it.
-        next_at: When something happens next by itself, in Unix ms, as far as is known.
+        idle: Whether nothing was left to do; False if the limit ended the drain.
+        next_at: The next instant at which a step of the store is due, in Unix ms; None if none is known.
 
     Example:
         >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
@@ -87,7 +87,7 @@ class Drained:
 
 
 class _Drain:
-    """One drain: it begins executions, one after the other, and moves the clock between them where it may."""
+    """One drain: begins executions one after the other, and moves the clock between them if that was asked for."""
 
     def __init__(self, parts: Parts, limit: int | None, advance: bool, until: int | None) -> None:
         if not isinstance(parts.client, StoreClient):
@@ -101,7 +101,7 @@ class _Drain:
         self._clock = self._movable(flag("advance", advance) or until is not None)
         self._claimed: deque[WorkItem] = deque()
         self._started: deque[WorkItem] = deque()
-        self._without_handler: set[str] = set()  # ids
+        self._without_handler: set[str] = set()  # ids of jobs
         self.drained = Drained()
 
     def _movable(self, advance: bool) -> ManualClock | None:
@@ -117,7 +117,7 @@ class _Drain:
         return clock
 
     def executions(self) -> Generator[Execution, None, None]:
-        """Yield each execution, to be run and reported before the next."""
+        """Yield executions. The caller runs and reports each of them before it takes the next one."""
         name, tasks, client = self._parts.settings.name, self._parts.registry.tasks, self._client
         try:
             while self._limit is None or len(self.drained.runs) < self._limit:
@@ -142,7 +142,7 @@ class _Drain:
         return round
 
     def report(self, ended: Ended) -> None:
-        """Report how attempts ended. A KeyboardInterrupt is the program's, in whose thread this is: its job waits for the lease."""
+        """Report how attempts ended. A KeyboardInterrupt is raised in the program, and its job waits until the lease ends."""
         for _, outcome in ended:
             if isinstance(outcome.error, KeyboardInterrupt):
                 raise outcome.error
@@ -171,7 +171,7 @@ class _Drain:
         )
 
     def _move(self, next_at: int | None) -> bool:
-        """Move the clock to the next instant at which there may be something to do; return False if there is none before the end."""
+        """Move the clock to the next instant at which there may be something to do. Return False if there is none."""
         if self._clock is None:
             return False
         now = self._clock.now
@@ -186,7 +186,7 @@ class _Drain:
         return bool(fired) or self._clock.now > now
 
     def _others_wait(self) -> bool:
-        """Whether there are jobs besides those whose type has no handler, for which no move of the clock helps."""
+        """Return whether jobs wait that have a handler: for a job without one, no move of the clock helps."""
         waiting = self._client.waiting(names_of(self._parts.settings.queues))
         return waiting > sum(self._waits(id) for id in self._without_handler)
 
@@ -199,7 +199,7 @@ class _Drain:
     def _leave(self) -> None:
         """Give back claimed jobs that were not run because of the limit."""
         for job in chain(*self._claimed):
-            running = job.state == "running"  # the claim has started this one of a batch
+            running = job.state == "running"  # a job of a batch that the claim has started
             self._client.end_many([(job.id, job.version)], PUT_BACK if running else RELEASED)
             self._parts.counts.released += not running
         for job in chain(*self._started):
@@ -207,13 +207,13 @@ class _Drain:
         self._claimed.clear()
         self._started.clear()
         if self._parts.registry.events:
-            self._parts.registry.events.look()  # what the last move of the clock did
+            self._parts.registry.events.look()  # report what the last move of the clock did
         self.drained.now = self._client.now()
         self.drained.next_at = self._client.next_due()
 
 
 def drain(parts: Parts, limit: int | None, advance: bool, until: int | None) -> Drained:
-    """What `Worker.run_until_idle` does."""
+    """Do what `Worker.run_until_idle` describes."""
     draining, middleware = _Drain(parts, limit, advance, until), parts.registry.around_handlers
     with _Loop() as loop, closing(draining.executions()) as executions:
         for execution in executions:
@@ -226,7 +226,7 @@ def drain(parts: Parts, limit: int | None, advance: bool, until: int | None) -> 
 
 
 async def drain_async(parts: Parts, limit: int | None, advance: bool, until: int | None) -> Drained:
-    """What `Worker.run_until_idle_async` does."""
+    """Do what `Worker.run_until_idle_async` describes."""
     draining, middleware = _Drain(parts, limit, advance, until), parts.registry.around_handlers
     with closing(draining.executions()) as executions:
         for execution in executions:
@@ -236,7 +236,7 @@ async def drain_async(parts: Parts, limit: int | None, advance: bool, until: int
 
 
 class _Loop:
-    """An event loop for asynchronous handlers, made for the first one."""
+    """An event loop for asynchronous handlers; the first of them makes it."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None

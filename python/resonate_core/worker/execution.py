@@ -1,4 +1,4 @@
-"""One call of a handler, for the attempt of a job or for those of a batch: it begins, runs, and has an outcome for each."""
+"""One call of a handler, for the attempt of one job or for the attempts of a batch, and the outcome of each attempt."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ __all__ = ["Attempt", "Awaited", "Ended", "Execution", "Finish", "Middleware", "
 Tasks = Mapping[str, WorkerTask[Any, Any]]
 #: What runs in one slot of a worker: a job, or the jobs of a batch whose type has a handler for batches.
 WorkItem = Sequence[JobRecord]
-#: The result of what a handler has returned to be awaited, what it raised, and the context that it leaves.
+#: Of an awaitable that a handler has returned: its result, the exception that it raised, and the context variables after it.
 Awaited = tuple[Any, BaseException | None, Context]
-#: Runs a coroutine to its end, for the thread of such a handler.
+#: Runs a coroutine to its end, for a thread whose handler has returned an awaitable.
 Finish = Callable[[Coroutine[Any, Any, Awaited]], Awaited]
-#: Of a `JobContext`, or of the `BatchContext` of a batch.
+#: Takes a `JobContext`, or the `BatchContext` of a batch.
 Middleware = Callable[[Any], AbstractContextManager[Any]]
 
 
 def as_middleware(around: Any) -> Middleware:
-    """A function that returns a context manager; a generator function becomes one.
+    """Return middleware as a function that returns a context manager.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: It is neither such a function nor a generator function.
     """
     if inspect.isgeneratorfunction(around):
         return contextmanager(around)
@@ -79,7 +79,7 @@ class Attempt:
         self.version = job.version
         self.context = JobContext(job, worker, started_at, timeout, now)
         self.timer: asyncio.TimerHandle | None = None
-        self.reported = False  # its outcome is reported, or ignored
+        self.reported = False  # whether its outcome was reported, or is to be ignored
 
 
 #: How attempts ended.
@@ -87,12 +87,12 @@ Ended = list[tuple[Attempt, Outcome]]
 
 
 class Execution:
-    """One call of a handler, which takes one slot: for the attempt of one job.
+    """One call of a handler, in one slot, for the attempt of one job.
 
     Args:
         attempts: The attempts that it is for.
         task: The handler; None: their type has none.
-        scope: The context variables of the call, its middleware among it.
+        scope: The context variables of the call and of its middleware.
     """
 
     __slots__ = ("attempts", "begun", "finishing", "handle", "scope", "task")
@@ -103,9 +103,9 @@ class Execution:
         self.attempts = attempts
         self.task = task
         self.scope = scope
-        self.handle: asyncio.Task[None] | None = None  # of an asynchronous handler that runs in a loop
-        self.finishing: asyncio.Task[Any] | None = None  # in a loop, what a handler in a thread has returned to be awaited
-        self.begun = False  # so that a cancellation reaches the handler
+        self.handle: asyncio.Task[None] | None = None  # the task of an asynchronous handler
+        self.finishing: asyncio.Task[Any] | None = None  # awaits, in a loop, what a handler in a thread has returned
+        self.begun = False  # whether the handler has begun, so that a cancellation reaches it
         for attempt in attempts:
             attempt.execution = self
 
@@ -115,11 +115,11 @@ class Execution:
         return self.task is not None and self.task.is_async
 
     def run(self, middleware: Iterable[Middleware], finish: Finish) -> Ended:
-        """Call a synchronous handler in the scope. It never raises, so that the slot becomes free.
+        """Call a synchronous handler in the scope. This never raises, so that the slot always becomes free.
 
         Args:
             middleware: Runs around it.
-            finish: Awaits what it returns, if that is awaitable: it is a wrapper of an asynchronous function.
+            finish: Awaits the awaitable that a wrapper of an asynchronous function returns.
         """
         try:
             return call_in(self.scope, self._run, middleware, finish)
@@ -132,7 +132,7 @@ class Execution:
         return self._ended(context, None if context is None else _call(context, self.task, middleware, finish))
 
     async def run_async(self, middleware: Iterable[Middleware]) -> Ended:
-        """Call a handler in an event loop. It never raises. Make its task in the scope, which is its context then."""
+        """Call a handler in an event loop. This never raises. Create the task of this call in the scope."""
         self.begun = True
         try:
             own_decimals()
@@ -147,7 +147,7 @@ class Execution:
         return context if context.reason is None and self.task is not None else None
 
     def _ended(self, context: Any, raised: BaseException | None) -> Ended:
-        """The outcome of each attempt, once the handler has returned or raised, or if it was not called."""
+        """Return the outcome of each attempt: the handler has returned or raised, or was not called."""
         attempt = self.attempts[0]
         if self.task is None:
             outcome = _put_back(attempt.context)
@@ -171,12 +171,12 @@ class Execution:
 
     @property
     def over(self) -> str | None:
-        """Why no attempt is wanted any more, although the handler may still run; None: one is."""
+        """Why no attempt is wanted any more, although the handler may still run; None: an attempt is wanted."""
         reasons = [attempt.context.reason for attempt in self.attempts]
         return reasons[0] if reasons and all(reasons) else None
 
     def cancel_if_unwanted(self) -> None:
-        """Cancel what runs in the loop once each of its attempts was called off."""
+        """Cancel the tasks in the loop, if all attempts were called off."""
         if all(attempt.context.reason is not None for attempt in self.attempts):
             if self.begun and self.handle is not None:
                 self.handle.cancel()
@@ -268,7 +268,7 @@ def _inside(middleware: Iterable[Middleware], context: JobContext | BatchContext
 
 
 async def awaited(made: Awaitable[Any]) -> Awaited:
-    """Await what a handler has returned; it never raises."""
+    """Await what a handler has returned. This never raises."""
     try:
         return await awaited_here(made), None, copy_context()
     except BaseException as error:
@@ -276,7 +276,7 @@ async def awaited(made: Awaitable[Any]) -> Awaited:
 
 
 def _finished(made: Any, finish: Finish) -> Any:
-    """Return the result of a handler in a thread: awaited, if it is that of an asynchronous function."""
+    """Return the result of a handler in a thread. If it is awaitable, it is awaited in the loop."""
     if made is None or not inspect.isawaitable(made):
         return made
     try:
@@ -291,7 +291,7 @@ def _finished(made: Any, finish: Finish) -> Any:
 
 
 def _call(context: JobContext | BatchContext, task: Any, middleware: Iterable[Middleware], finish: Finish) -> BaseException | None:
-    """Call a handler inside of its middleware. Returns what it raised, a sys.exit() too."""
+    """Call a handler inside of its middleware. Return the exception that it raised, even a SystemExit."""
     token = current.set(context)
     try:
         if not middleware:  # nothing is entered, which is faster
@@ -307,7 +307,7 @@ def _call(context: JobContext | BatchContext, task: Any, middleware: Iterable[Mi
 
 
 async def _call_async(context: JobContext | BatchContext, task: Any, middleware: Iterable[Middleware]) -> BaseException | None:
-    """As `_call`, in an event loop. Returns a cancellation too."""
+    """Do as `_call`, in an event loop. A cancellation is returned, too."""
     token = current.set(context)
     try:
         if not middleware:  # nothing is entered, which is faster
@@ -325,12 +325,12 @@ async def _call_async(context: JobContext | BatchContext, task: Any, middleware:
 
 
 def _put_back(context: JobContext) -> Outcome:
-    """The outcome of an attempt without a handler. The reason is a line of the job's report, unless one of these attempts added it."""
+    """Return the outcome of an attempt without a handler, and report the reason once for all such attempts in a row."""
     snoozed = streak(context.job.attempts)
     outcome = unknown_type(context.worker, context.type, len(snoozed))
     assert outcome.failure is not None
     first = snoozed[-1]["number"] if snoozed else context.attempt
-    if len(snoozed) == len(context.job.attempts) - 1:  # attempts before them may not be kept
+    if len(snoozed) == len(context.job.attempts) - 1:  # the store may not keep earlier attempts
         first = 1
     lines = (context.job.report or {}).get("lines", ())
     if not any(line["text"] == outcome.failure.message and line["attempt"] >= first for line in lines):
@@ -339,7 +339,7 @@ def _put_back(context: JobContext) -> Outcome:
 
 
 def _returned(context: JobContext, result: Any) -> Outcome:
-    """The outcome of a handler that returned. One that knew that its time is over may have left halfway."""
+    """Return the outcome of a handler that returned. If its time was over, it may have returned before its work was done."""
     if context.reason == "timeout":
         return TIMED_OUT
     refused = no_result(result)
@@ -349,15 +349,15 @@ def _returned(context: JobContext, result: Any) -> Outcome:
 
 
 def _raised(context: JobContext, error: BaseException, task: WorkerTask[Any, Any]) -> Outcome:
-    """The outcome of a handler that raised. If it raised because it was called off, the reason of that counts."""
+    """Return the outcome of a handler that raised. If it raised because it was called off, that reason decides."""
     if context.reason is not None and was_called_off(error):
         return called_off(context.reason)
     return outcome_of(error, task.retries)
 
 
 def _outcomes(task: BatchTask[Any, Any], batch: BatchContext, error: BaseException | None) -> list[Outcome]:
-    """The outcome of each job of a batch."""
-    if error is not None:  # one and the same for all, except for those that were called off before
+    """Return the outcome of each job of a batch."""
+    if error is not None:  # all jobs share one outcome, except those that were called off before
         shared = outcome_of(error, task.retries)
         by_call = was_called_off(error)
         return [called_off(job.reason) if by_call and job.reason is not None else shared for job in batch]

@@ -1,4 +1,4 @@
-"""The slots of a running worker: handlers begin, time out, are called off, and free their slots when they end."""
+"""The slots of a running worker. A handler takes a slot, may time out or be called off, and frees the slot when it ends."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .settings import Parts
 
 __all__ = ["CANCEL_TIMEOUT", "Executor"]
 
-#: Seconds for which a stop waits for attempts that it has called off, before it puts them back.
+#: Seconds that a stop waits for the attempts that it has called off, before it puts their jobs back.
 CANCEL_TIMEOUT = 1.0
 
 
 class Executor:
-    """Runs the handlers of a worker. All of it is in the event loop, except for synchronous handlers.
+    """Runs the handlers of a worker. Everything runs in the event loop, except for synchronous handlers.
 
     Args:
         parts: Of the worker.
-        loop: Where asynchronous handlers run.
+        loop: The loop in which asynchronous handlers run.
         wake: Set when a handler has ended.
-        progressed: Called, from any thread, when a running attempt has said something about its work.
+        progressed: Called, from any thread, when a running attempt has something to report.
 
     Attributes:
-        ready: Work items that the store holds for running and that wait for a slot.
-        unreported: Outcomes that are to be reported to the store, in order.
+        ready: Work items that are running for the store, and wait for a slot here.
+        unreported: Outcomes that were not reported to the store yet, in order.
     """
 
     def __init__(self, parts: Parts, loop: asyncio.AbstractEventLoop, wake: asyncio.Event, progressed: Callable[[], None]) -> None:
@@ -49,10 +49,10 @@ class Executor:
         self.ready: deque[WorkItem] = deque()
         self.unreported: deque[tuple[Attempt, Outcome]] = deque()
         self._running: dict[str, Attempt] = {}
-        self._orphans: dict[Attempt, None] = {}  # attempts that continue, and that the worker does not wait for, in order
-        self._free = parts.settings.concurrency  # slots; below 0 if threads have more calls than that waiting for them
-        self._ended: deque[Ended] = deque()  # from threads too
-        # For what threads wait, from them too; the coroutine until it has a task.
+        self._orphans: dict[Attempt, None] = {}  # attempts that still run, and whose outcome the worker ignores; in order
+        self._free = parts.settings.concurrency  # free slots; below 0 if more calls wait for threads than there are slots
+        self._ended: deque[Ended] = deque()  # threads append to it, too
+        # What threads wait for; threads write to it, too. The coroutine stands here until it has a task.
         self._finishing: dict[Future[Awaited], Coroutine[Any, Any, Awaited] | None] = {}
         self._signalled = False
         self._over = False
@@ -64,7 +64,7 @@ class Executor:
 
     @property
     def slots(self) -> int:
-        """The number of free slots, without those for work items that are ready."""
+        """The number of free slots that no ready work item will take."""
         return max(0, self._free - len(self.ready))
 
     @property
@@ -74,27 +74,27 @@ class Executor:
 
     @property
     def idle(self) -> bool:
-        """Whether all have ended and were reported."""
+        """Whether all attempts have ended and were reported."""
         return not (self._running or self.unreported or self.ready)
 
     def held(self) -> list[Held]:
-        """Id and version of each job that this worker has started and not reported."""
+        """Return id and version of each job that this worker has started and not reported."""
         running = [(attempt.id, attempt.version) for attempt in self._running.values() if not attempt.reported]
         return running + [(job.id, job.version) for item in self.ready for job in item]
 
     def with_progress(self) -> list[Attempt]:
-        """The running attempts with reports that were not sent yet."""
+        """Return the running attempts with reports that were not sent yet."""
         return [attempt for attempt in self._running.values() if attempt.context.progress and not attempt.reported]
 
     def unended(self) -> list[Attempt]:
-        """The attempts whose handler has not returned; from any thread."""
+        """Return the attempts whose handler has not returned. Any thread may call this."""
         found = (*list(self._running.values()), *list(self._orphans))
         return [each for each in found if each.execution.handle is None or not each.execution.handle.done()]
 
     def held_up(self) -> list[HeldSlot] | None:
-        """Return the slots, if each is held by a handler that waits for other jobs, or whose attempts are over."""
+        """Return the slots if all are held by handlers that wait for other jobs or whose attempts are over; otherwise None."""
         executions = {attempt.execution: None for attempt in (*self._running.values(), *self._orphans)}
-        running = [each for each in executions if each.begun and each.attempts]  # a thread takes what has not begun
+        running = [each for each in executions if each.begun and each.attempts]  # the others wait for a thread
         if len(running) < self._settings.concurrency or any(each.handle is not None and not each.begun for each in executions):
             return None
         held = []
@@ -107,7 +107,7 @@ class Executor:
         return held
 
     def report_waiting(self, text: str) -> None:
-        """Add a line to the report of each job that is wanted, and whose handler waits for others."""
+        """Add a line to the report of each job that is still wanted and whose handler waits for other jobs."""
         for attempt in list(self._running.values()):
             if attempt.context.reason is None and not attempt.reported and attempt.execution.awaits:
                 attempt.context.report(text)
@@ -115,7 +115,7 @@ class Executor:
     # -- begin ------------------------------------------------------------------------------------------------------------
 
     def begin_ready(self) -> None:
-        """Run as much of what is ready as there are slots for; if all handlers are for threads, these take the next one themselves."""
+        """Run as many ready work items as there are slots. If all handlers are synchronous, submit all: the threads take them in order."""
         count = len(self.ready) if self._threads_only else min(len(self.ready), self._free)
         if count <= 0 or self._stopping:
             return
@@ -141,13 +141,13 @@ class Executor:
 
     def _began(self, attempt: Attempt, now: int) -> None:
         older = self._running.get(attempt.id)
-        if older is not None:  # this worker lost it, and has claimed it again
+        if older is not None:  # this worker has lost the job, and has claimed it again
             older.reported = True
             self._orphans[older] = None
             self._call_off(older, "lost")
         self._running[attempt.id] = attempt
         attempt.context.notify = self._progressed
-        # A server's instants are its own clock's: there a deadline is seen by the heartbeat.
+        # The instants of a server are those of its clock: there the heartbeat reports a deadline.
         timeout = attempt.context.timeout
         end = attempt.context.deadline if self._client.local else None if timeout is None else now + timeout
         if end is not None and not self._client.manual:
@@ -163,7 +163,7 @@ class Executor:
                 return  # the loop is closed, and the job was put back long ago
 
     def _finish(self, execution: Execution, made: Coroutine[Any, Any, Awaited]) -> Awaited:
-        """Await in the loop, for a thread, what its handler has returned; until `close`, since the loop may not run any more then."""
+        """Await in the loop, for a thread, what its handler has returned. After `close` this fails, since the loop may not run any more."""
         if not self._beside:
             made.close()
             raise RuntimeError("a handler without threads must be asynchronous, or a wrapper by functools.wraps, to be awaited")
@@ -175,11 +175,11 @@ class Executor:
             self._finishing[ended] = None
             execution.finishing = self._loop.create_task(made)
             execution.finishing.add_done_callback(partial(_pass_on, ended))
-            execution.cancel_if_unwanted()  # it may have been called off on the way
+            execution.cancel_if_unwanted()  # it may have been called off since the thread asked
 
         self._finishing[ended] = made
         try:
-            if self._over:  # set before `close` looks at what is here
+            if self._over:  # set before `close` reads `_finishing`
                 raise RuntimeError("the worker has ended, and the job was put back long ago")
             self._loop.call_soon_threadsafe(begin_in_loop)  # raises if the loop is closed
         except RuntimeError:
@@ -195,7 +195,7 @@ class Executor:
         self._end(await execution.run_async(self._around))
 
     def _never_begun(self, execution: Execution, handle: asyncio.Task[None]) -> None:
-        """End a handler whose task was cancelled from outside before its first step, so that it has no outcome."""
+        """End a handler whose task was cancelled from outside before its first step, and that therefore has no outcome."""
         if handle.cancelled() and not execution.begun:
             self._end(execution.broken(asyncio.CancelledError("the task of the handler was cancelled")))
 
@@ -206,8 +206,8 @@ class Executor:
         self._wake.set()
 
     def collect(self) -> None:
-        """Free the slots of what has ended."""
-        self._signalled = False  # before the look: what ends after it wakes the claim loop
+        """Free the slots of the handlers that have ended."""
+        self._signalled = False  # cleared first: a handler that ends from here on wakes the claim loop
         while self._ended:
             self._free += 1
             for attempt, outcome in self._ended.popleft():
@@ -221,10 +221,10 @@ class Executor:
             self._orphans.pop(attempt, None)
         if attempt.timer is not None:
             attempt.timer.cancel()
-        attempt.execution.attempts = []  # no circle: both are freed at once, without the garbage collector
+        attempt.execution.attempts = []  # breaks the circle, so that both are freed without the garbage collector
 
     def take_unreported(self) -> deque[tuple[Attempt, Outcome]]:
-        """Hand over what is to be reported."""
+        """Return the outcomes that must be reported, and forget them."""
         unreported, self.unreported = self.unreported, deque()
         return unreported
 
@@ -236,7 +236,7 @@ class Executor:
     # -- call off ---------------------------------------------------------------------------------------------------------
 
     def call_off(self, ids: Collection[str], held: Collection[Held], reason: str) -> None:
-        """Call off the attempts of these jobs, if they are still the ones that the store was asked about."""
+        """Call off the attempts of these jobs, if they still have the versions that the store was asked about."""
         wanted = set(ids)
         for id, version in held:
             attempt = self._running.get(id) if id in wanted else None
@@ -248,7 +248,7 @@ class Executor:
         attempt.execution.cancel_if_unwanted()
 
     def _time_out(self, attempt: Attempt) -> None:
-        """End an asynchronous handler. That of a thread, or of one job in a batch, is reported now and keeps its slot till it ends."""
+        """Cancel an asynchronous handler. A handler in a thread or of a batch may keep its slot; the timeout of its job is reported now."""
         self._call_off(attempt, "timeout")
         if attempt.execution.handle is None or attempt.execution.is_batch:
             self._report(attempt, TIMED_OUT)
@@ -257,7 +257,7 @@ class Executor:
     # -- stop -------------------------------------------------------------------------------------------------------------
 
     def stop(self, grace: float) -> None:
-        """Give running handlers a grace in seconds. A second call can only shorten it."""
+        """Give running handlers a grace (s). A second call can only shorten it."""
         self._stopping = True
         for attempt in self._running.values():
             attempt.context.stopping = True
@@ -271,7 +271,7 @@ class Executor:
         ]
 
     def put_back_ready(self) -> None:
-        """Put back what has not begun, so that any worker can claim it."""
+        """Put back the jobs whose handler has not begun, so that any worker can claim them."""
         while self.ready:
             self.put_back(self.ready.popleft())
         for execution in self._pool.withdraw():
@@ -281,7 +281,7 @@ class Executor:
                 self._report(attempt, PUT_BACK)
 
     def put_back(self, jobs: Iterable[JobRecord]) -> None:
-        """Put back jobs that the store holds for running, and that have not begun."""
+        """Put back jobs that are running for the store, and whose handler has not begun."""
         for job in jobs:
             self._report(Attempt(job, self._settings.name, 0, None, self._client.now), PUT_BACK)
 
@@ -298,7 +298,7 @@ class Executor:
         self._wake.set()
 
     def close(self) -> None:
-        """End what is left: idle threads, timers, asynchronous handlers, the waits of threads for the loop."""
+        """End everything that is left: idle threads, timers, asynchronous handlers, and the waits of threads for the loop."""
         self._over = True
         for timer in self._timers:
             timer.cancel()
@@ -315,7 +315,7 @@ class Executor:
 
 
 def _pass_on(ended: Future[Awaited], task: asyncio.Task[Awaited]) -> None:
-    """Pass the result of a task on to the thread that waits for it."""
+    """Pass the result of a task to the thread that waits for it."""
     if ended.done():  # the worker has ended
         return
     if task.cancelled():

@@ -34,12 +34,12 @@ __all__ = [
 UNHANDLED = "UnhandledError"
 #: The code of an outcome that cannot be read or written.
 INVALID = "InvalidError"
-#: The code that stands for a job whose type has no handler, in logs and events.
+#: The code for a job whose type has no handler, in logs and events.
 UNKNOWN_TYPE = "UnknownType"
-#: How much is kept of a code and of the data of a `JobError`, in characters. A request that ends an attempt must fit into the body
-#: that a server accepts, and the store keeps up to 100 attempts of a job.
+#: The most characters of a code and of the data of a `JobError` that are kept: the request that ends an attempt must fit into the
+#: body that a server accepts, and the store keeps up to 100 attempts of a job.
 _CODE_KEPT, _DATA_KEPT = 200, 100_000
-#: How much of longer data a note shows, in characters.
+#: The number of characters of longer data that its note shows.
 _BEGINNING_KEPT = 4000
 
 
@@ -50,7 +50,7 @@ def _text(name: str, given: object) -> str:
 
 
 def _data_text(data: Any) -> str | None:
-    """An error's data as the store keeps it: a str as it is, any other value as its JSON.
+    """Return an error's data as text: a str unchanged, any other value as JSON.
 
     Raises:
         TypeError: JSON has no such type.
@@ -66,7 +66,7 @@ def _data_text(data: Any) -> str | None:
 
 
 def _kept(data: Any) -> str | None:
-    """The data as far as the store keeps it. The beginning of JSON is no JSON, so that a note is kept in place of JSON that is too long."""
+    """Return the text of the data that is kept. For JSON that is too long, that is a note, since a part of JSON is no JSON."""
     written = _data_text(data)
     text = None if written is None else as_text(written)
     if text is None or len(text) <= _DATA_KEPT:
@@ -92,14 +92,14 @@ def _revived(kind: type[_Raised], args: tuple[Any, ...], members: dict[str, Any]
 
 
 class _Raised(Exception):
-    """An exception by which a handler decides what becomes of its job. It can be pickled, so that a process pool can raise it."""
+    """An exception by which a handler decides the outcome of its job. It can be pickled, so that a process pool can raise it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _revived, (type(self), self.args, self.__dict__)
 
 
 class JobError(_Raised):
-    """Raise it to fail the attempt with a code of your own. Retry policies choose by codes, and programs that await the job read it.
+    """Raise it to fail the attempt with a code of your own. Retry policies select by code, and programs that await the job can read it.
 
     Args:
         code: A short name, such as ``CardDeclined``; not empty.
@@ -134,7 +134,7 @@ class JobError(_Raised):
 
 
 class Retry(JobError):
-    """Raise it to retry later. It uses a retry; a job without retries left is exhausted, as by any failure.
+    """Raise it to retry later. It uses a retry; if none is left, the job ends as after any other failure.
 
     Args:
         after: How long from now, in ms or as a timedelta; None: as the job's policy says.
@@ -172,7 +172,7 @@ class Skip(JobError):
 
 
 class Snooze(_Raised):
-    """Raise it to run the job again later without using a retry, such as when it is too early for it.
+    """Raise it to run the job again later without using a retry, for example because it is too early.
 
     Args:
         delay: How long from now, in ms or as a timedelta.
@@ -189,7 +189,7 @@ class Snooze(_Raised):
 
 
 class JobCancelled(_Raised):
-    """Raised by `JobContext.check` once the attempt was called off. Let it pass: the worker knows why.
+    """Raised by `JobContext.check` once the attempt was called off. Do not catch it: the worker knows the reason.
 
     Attributes:
         reason: `cancelled`, `lost` (another worker may have it), `timeout` or `stopping`.
@@ -206,12 +206,12 @@ class JobCancelled(_Raised):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt failed: what `job.fail` reports.
+    """Why an attempt failed, as `job.fail` reports it.
 
     Attributes:
         code: The error's code.
         message: For people.
-        data: Anything more, as text.
+        data: Further data, as text.
         retryable: False: it is not retried, even if retries are left.
         retry_after: The delay instead of the policy's, in ms.
     """
@@ -245,15 +245,15 @@ DROPPED = Outcome("dropped")
 COMPLETED = Outcome("completed")
 TIMED_OUT = Outcome("failed", failure=Failure("TaskTimeout", "the attempt took longer than its timeout"))
 PUT_BACK = Outcome("snoozed", delay=0)
-#: Of a job that was claimed and not started.
+#: The outcome of a job that was claimed and not started.
 RELEASED = Outcome("released")
 
 
 @functools.lru_cache(maxsize=256)
 def unknown_type(worker: str, type: str, snoozed: int) -> Outcome:
-    """The outcome of a job whose type has no handler here (JOBS 3): it is snoozed, since another worker may have the handler.
+    """Return the outcome of a job whose type has no handler here (JOBS 3): it is snoozed, since another worker may have the handler.
 
-    Equal arguments give the same object, so that the jobs of a batch share it, and are due together.
+    Equal arguments give the same object, so that the jobs of a batch share one and become due together.
 
     Args:
         worker: The name of the worker.
@@ -264,7 +264,7 @@ def unknown_type(worker: str, type: str, snoozed: int) -> Outcome:
 
 
 def as_text(text: str) -> str:
-    """The text as UTF-8 can hold it: a message may have half a surrogate pair, from a file's name or a broken string."""
+    """Return the text with escapes for lone surrogates, which UTF-8 cannot hold: the name of a file or a broken string may have some."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -273,10 +273,10 @@ def _unhandled(error: BaseException, retryable: bool) -> Failure:
 
 
 def unwritable(error: BaseException, outcome: Outcome | None = None) -> Outcome:
-    """The outcome of an attempt whose own outcome cannot be read or written: it has failed.
+    """Return the outcome of an attempt whose real outcome cannot be read or written: the attempt has failed.
 
     Args:
-        error: Why it cannot.
+        error: Why that is so.
         outcome: The outcome, as far as it could be read.
     """
     failure = None if outcome is None else outcome.failure
@@ -305,10 +305,10 @@ def was_called_off(error: BaseException) -> bool:
 
 
 def decisive(error: BaseException) -> BaseException:
-    """Return the exception by which a handler decides what becomes of its job, if it raised this.
+    """Return the exception that decides the outcome of a job whose handler raised `error`.
 
-    Of a group that is the first `JobError`, a `Retry` or `Skip` included; if all of it are a `Snooze`, the longest; otherwise the group
-    itself, since another exception counts more than a `Snooze`.
+    In a group that is the first `JobError` (`Retry` and `Skip` are such); if all members are a `Snooze`, the longest one; otherwise
+    the group itself, since any other exception counts more than a `Snooze`.
 
     Example:
         >>> from resonate_core.worker.outcomes import decisive
@@ -324,7 +324,7 @@ def decisive(error: BaseException) -> BaseException:
 
 
 def outcome_of(error: BaseException, retries: Callable[[BaseException], bool]) -> Outcome:
-    """The outcome of an attempt whose handler raised this. It never raises: a subclass may lack or change any member.
+    """Return the outcome of an attempt whose handler raised `error`. This never raises, whatever members a subclass lacks or changes.
 
     Args:
         error: What the handler raised.
@@ -333,7 +333,7 @@ def outcome_of(error: BaseException, retries: Callable[[BaseException], bool]) -
     try:
         decided = decisive(error)
         outcome = _outcome_of(decided, retries)
-        return outcome if decided is error or outcome.error is None else outcome._replace(error=error)  # for logs, all of it
+        return outcome if decided is error or outcome.error is None else outcome._replace(error=error)  # logs show the whole group
     except BaseException as broken:
         return unwritable(broken)
 
