@@ -12,6 +12,7 @@ from ..base.loopback import is_loopback
 from ..base.per_process import PerProcess
 from ..http.client import async_client
 from ..http.host_names import is_own_name
+from ..http.server_client import ServerAddress
 from ..http.single_headers import doubled
 from .app import ACTS, HEADERS, READS, relative_path
 from .files import Assets
@@ -67,6 +68,7 @@ class ServerUi:
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None or parts.query or parts.fragment:
             shown = parts._replace(netloc=parts.hostname or "", query="", fragment="").geturl()
             raise ValueError(f"store must be a URL http(s)://host without a password and a query, got {shown!r}")
+        ServerAddress(url)  # its name and its port are judged by the rule of all clients
         self._base = url.rstrip("/").removesuffix("/ui") + "/ui/"
         self._token, self._prefix, self._transport = token, prefix, transport
         self._role = role
