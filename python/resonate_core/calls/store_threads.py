@@ -7,8 +7,7 @@ import contextvars
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -99,10 +98,32 @@ class OwnThreads:
             self._made = process, ThreadPoolExecutor(self._most, thread_name_prefix="resonate-store")
         return self._made[1]
 
-    async def call(self, function: Callable[..., _T], *args: Any) -> _T:
-        """Call a function in one of the threads, in the caller's context, as `asyncio.to_thread` does."""
-        run = partial(contextvars.copy_context().run, function, *args)
-        return await asyncio.get_running_loop().run_in_executor(self.executor(), run)
+    async def call(self, function: Callable[[], _T], longest_wait: float) -> _T:
+        """Call a function in one of the threads, in the caller's context, as `asyncio.to_thread` does.
+
+        Args:
+            function: The function.
+            longest_wait: Seconds for which a thread is waited for.
+
+        Raises:
+            TimeoutError: No thread was free for so long; the function was not called.
+        """
+        called: Future[_T] = self.executor().submit(contextvars.copy_context().run, function)
+        over = False
+
+        def end() -> None:
+            nonlocal over
+            over = called.cancel()  # False: it has begun
+
+        timer = asyncio.get_running_loop().call_later(longest_wait, end)
+        try:
+            return await asyncio.wrap_future(called)
+        except asyncio.CancelledError:
+            if over:
+                raise TimeoutError(f"no thread was free for {longest_wait:g} s") from None
+            raise
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
         """End the threads, once their calls have returned."""

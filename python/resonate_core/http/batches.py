@@ -6,6 +6,7 @@ import asyncio
 import copy
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ResonateError
@@ -22,12 +23,27 @@ _MOST_AT_ONCE = 4
 _MOST_BYTES = 524_288
 
 
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A request, and who waits for its reply.
+
+    Attributes:
+        request: The envelope.
+        future: Of its reply.
+        sent: Whether it is in an HTTP request that is under way or has ended.
+    """
+
+    request: Request
+    future: asyncio.Future[Request]
+    sent: bool = False
+
+
 class HttpBatches:
     """Sends the requests of one loop to one server.
 
     Requests of one iteration of the loop, and those that wait while several HTTP requests are under way, share an HTTP request, if
     the server has said that it takes batches. Each has its own reply. A request that may take long is sent alone, so that no other
-    one waits for it.
+    one waits for it. The wait for a place counts: each reply is there within the timeout of the server's address, from `send` on.
 
     Args:
         server: The connections.
@@ -36,7 +52,7 @@ class HttpBatches:
     def __init__(self, server: AsyncServerClient) -> None:
         self._server = server
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[tuple[Request, asyncio.Future[Request]]] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._under_way: set[asyncio.Task[None]] = set()
         self._scheduled = False
 
@@ -49,17 +65,28 @@ class HttpBatches:
         """
         if _may_take_long(request):
             return await self._server.post(request)
-        future: asyncio.Future[Request] = self._loop.create_future()
-        self._waiting.append((request, future))
+        waiting = _Waiting(request, self._loop.create_future())
+        self._waiting.append(waiting)
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._begin)  # once every task of this iteration has had its turn
-        return await future
+        limit = self._loop.call_later(self._server.timeout, self._end, waiting)
+        try:
+            return await waiting.future
+        finally:
+            limit.cancel()
+
+    def _end(self, waiting: _Waiting) -> None:
+        """End a wait whose time is over. A request that is under way keeps its place until its own end."""
+        import httpx
+
+        over = httpx.ReadTimeout("") if waiting.sent else httpx.PoolTimeout("")  # the latter has not run
+        _settle(waiting.future, self._server.failed(over))
 
     async def close(self) -> None:
         """Fail what is under way, and what waits."""
-        for _, future in self._waiting:
-            _settle(future, Unreachable(f"the client of {self._server.name} was closed"))
+        for waiting in self._waiting:
+            _settle(waiting.future, Unreachable(f"the client of {self._server.name} was closed"))
         self._waiting.clear()
         for task in self._under_way:
             task.cancel()
@@ -78,29 +105,31 @@ class HttpBatches:
         self._under_way.discard(task)
         self._begin()
 
-    def _take(self) -> list[tuple[Request, asyncio.Future[Request]]]:
-        part: list[tuple[Request, asyncio.Future[Request]]] = []
+    def _take(self) -> list[_Waiting]:
+        part: list[_Waiting] = []
         size = 0
         while self._waiting and len(part) < (self._server.batch or 1):
-            request, future = self._waiting[0]
-            size += _size(request)
+            first = self._waiting[0]
+            if first.future.done():  # its caller was cancelled, or its time is over
+                self._waiting.popleft()
+                continue
+            size += _size(first.request)
             if part and size > _MOST_BYTES:
                 break
-            self._waiting.popleft()
-            if not future.done():  # its caller was cancelled
-                part.append((request, future))
+            first.sent = True
+            part.append(self._waiting.popleft())
         return part
 
-    async def _send(self, part: list[tuple[Request, asyncio.Future[Request]]]) -> None:
+    async def _send(self, part: list[_Waiting]) -> None:
         replies: Sequence[Request | Exception]
         try:
-            replies = await self._replies([request for request, _ in part])
+            replies = await self._replies([each.request for each in part])
         except asyncio.CancelledError:
             replies = [Unreachable(f"the client of {self._server.name} was closed") for _ in part]
         except Exception as error:  # a defect: those who wait get it
             replies = [error for _ in part]
-        for (_, future), reply in zip(part, replies, strict=True):
-            _settle(future, reply)
+        for each, reply in zip(part, replies, strict=True):
+            _settle(each.future, reply)
 
     async def _replies(self, requests: list[Request]) -> list[Reply]:
         if len(requests) > 1:
@@ -127,7 +156,7 @@ def _copy(error: ResonateError) -> ResonateError:
 
 
 def _settle(future: asyncio.Future[Request], reply: Request | Exception) -> None:
-    if future.done():  # its caller was cancelled
+    if future.done():  # its caller was cancelled, or its time is over
         return
     if isinstance(reply, Exception):
         future.set_exception(reply)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 import httpcore
 
+from .._foreign_text import excerpt
 from ..http.surroundings import check_authorities
 from .egress import AddressPolicy, GuardedBackend, NotCallable, Resolver, Target, parse_target, system_resolver
 
@@ -270,4 +271,4 @@ def _cause(error: BaseException) -> str:
     """Describe the innermost cause: libraries wrap the system's error in their own."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{type(error).__name__}: {excerpt(str(error))}" if str(error) else type(error).__name__

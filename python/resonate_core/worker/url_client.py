@@ -175,7 +175,14 @@ class UrlClient:
         raise errors.Unsupported("the queues of a server are not drained: run_until_idle is for a store with a ManualClock")
 
     async def apart(self, function: Callable[[], T]) -> T:
-        return await self._threads.call(function)
+        """Call it in a thread. The wait for a thread has the time limit of an answer."""
+        server = self._remote.server
+        try:
+            return await self._threads.call(function, server.timeout)
+        except TimeoutError as error:
+            unsent = errors.Unreachable(f"{server.name} did not answer in time: {error}")
+            unsent.executed = False
+            raise unsent from error
 
     def close(self) -> None:
         self._threads.close()

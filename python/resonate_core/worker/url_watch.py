@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from .._foreign_text import clean
+from .._foreign_text import excerpt
 from ..base.stopwatch import doubled, seconds
 from ..errors import NoEnvelope
 from ..http.server_client import AsyncServerClient, ServerAddress, is_stream
@@ -119,5 +119,5 @@ class UrlWatch:
                     if line.startswith("data:"):
                         self._wake()
         except (httpx.HTTPError, NoEnvelope) as error:
-            return None, clean(str(error)) or type(error).__name__
+            return None, excerpt(str(error)) or type(error).__name__
         return 200, ""
