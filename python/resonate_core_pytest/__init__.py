@@ -15,7 +15,7 @@ import pytest
 
 if TYPE_CHECKING:
     from resonate_core import Clock, Store
-    from resonate_core.testing.exploring import Explorer
+    from resonate_core.testing.pytest_explore import Explorer
     from resonate_core.testing.servers import LiveServer
     from resonate_core.worker import Worker
 
@@ -150,9 +150,9 @@ def resonate_clock(request: pytest.FixtureRequest) -> Clock:
 
     With ``resonate_server`` the manual clock begins at the present instant, since clients compute deadlines with the system's clock.
     """
-    from resonate_core.testing.stage import stage_of
+    from resonate_core.testing.pytest_fixtures import fixtures_of
 
-    return stage_of(request.node, default_backends(request.config)[0]).clock
+    return fixtures_of(request.node, default_backends(request.config)[0]).clock
 
 
 @pytest.fixture
@@ -161,33 +161,33 @@ def resonate_store(request: pytest.FixtureRequest, resonate_clock: Clock) -> Ite
 
     It checks the invariants: in memory after each step, elsewhere after the test.
     """
-    from resonate_core.testing.stage import stage_of
+    from resonate_core.testing.pytest_fixtures import fixtures_of
 
-    stage = stage_of(request.node, default_backends(request.config)[0], getattr(request, "param", None))
-    yield stage.store
-    stage.close()
+    fixtures = fixtures_of(request.node, default_backends(request.config)[0], getattr(request, "param", None))
+    yield fixtures.store
+    fixtures.close()
 
 
 @pytest.fixture
 def resonate_worker(request: pytest.FixtureRequest, resonate_store: Store[Any]) -> Worker:
     """A worker on the store of the test: a new one, or that of the program (marker or setting ``resonate_worker``)."""
-    from resonate_core.testing.stage import stage_of
+    from resonate_core.testing.pytest_fixtures import fixtures_of
 
-    return stage_of(request.node, default_backends(request.config)[0]).worker
+    return fixtures_of(request.node, default_backends(request.config)[0]).worker
 
 
 @pytest.fixture
 def resonate_server(request: pytest.FixtureRequest, resonate_store: Store[Any]) -> LiveServer:
     """A server of the store of the test, on a free port of 127.0.0.1: it has `url`, `store` and `client()`."""
-    from resonate_core.testing.stage import stage_of
+    from resonate_core.testing.pytest_fixtures import fixtures_of
 
-    return stage_of(request.node, default_backends(request.config)[0]).server
+    return fixtures_of(request.node, default_backends(request.config)[0]).server
 
 
 @pytest.fixture
 def resonate_explore(request: pytest.FixtureRequest) -> Explorer:
     """Search for choices that fail a scenario: `resonate_explore(scenario)`, with the seed, runs and token of the options."""
-    from resonate_core.testing.exploring import Explorer
+    from resonate_core.testing.pytest_explore import Explorer
 
     return Explorer(request.node, seed_of(request.config))
 
@@ -215,10 +215,10 @@ def _of_a_run(request: pytest.FixtureRequest) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Forget the stage of an earlier attempt: plugins that repeat a failed test set up the same item again."""
-    stages = sys.modules.get("resonate_core.testing.stage")
-    if stages is not None:
-        stages.forget(item)
+    """Forget the fixtures of an earlier attempt: plugins that repeat a failed test set up the same item again."""
+    module = sys.modules.get("resonate_core.testing.pytest_fixtures")
+    if module is not None:
+        module.forget(item)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -227,7 +227,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     __tracebackhide__ = True
     if pyfuncitem.get_closest_marker("resonate_explore") is None:
         return None
-    from resonate_core.testing.exploring import run_explored
+    from resonate_core.testing.pytest_explore import run_explored
 
     run_explored(pyfuncitem, seed_of(pyfuncitem.config), default_backends(pyfuncitem.config)[0])
     return True
@@ -240,7 +240,7 @@ def pytest_runtest_makereport(
     """Add the seed, the story and a timeline to the report of a failed test that used a store."""
     report = yield
     if report.failed and any(name.startswith("resonate_") for name in getattr(item, "fixturenames", ())):
-        from resonate_core.testing.failing import describe
+        from resonate_core.testing.pytest_report import describe
 
         describe(item, report, call.excinfo, seed_of(item.config))
     return report

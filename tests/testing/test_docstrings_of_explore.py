@@ -19,11 +19,11 @@ MODULES = (
     "exploration",
     "failures",
     "programs",
-    "progress",
+    "progress_bar",
+    "recording_story",
     "scenarios",
     "searches",
     "shrinking",
-    "stories",
     "tokens",
 )
 

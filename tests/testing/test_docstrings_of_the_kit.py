@@ -20,12 +20,12 @@ FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 MODULES = [
     "assertions",
     "differences",
-    "failing",
     "machine",
     "operations.rows",
     "plugin",
+    "pytest_fixtures",
+    "pytest_report",
     "servers",
-    "stage",
     "strategies",
     "traces",
 ]

@@ -13,9 +13,9 @@ from scenarios_to_explore import overdrawn
 
 import resonate_core as rc
 from resonate_core.testing import Choices
+from resonate_core.testing.recording_story import StoryWriter, sentence, step_sentence
 from resonate_core.testing.regressions import Source
 from resonate_core.testing.scenarios import failure_of, kind_of, name_of, source_of, summary_of
-from resonate_core.testing.stories import StoryWriter, sentence, step_sentence
 
 
 class Called:

@@ -13,7 +13,7 @@ from typing import Any
 from ..base.stopwatch import seconds as stopwatch
 from .choices import Choices
 from .determinism import repeat
-from .failures import Found
+from .failures import FailingRun
 from .scenario_runs import run_of
 from .scenarios import failure_of, kind_of, summary_of
 from .searches import Search
@@ -64,7 +64,7 @@ class Batch:
     runs: int = 0
     choices: int = 0
     seconds: float = 0.0
-    failing: list[Found] = field(default_factory=list)
+    failing: list[FailingRun] = field(default_factory=list)
     drawn_by: list[int] = field(default_factory=list)
 
 
@@ -81,7 +81,7 @@ def run_batch(plan: Plan, first: int, count: int) -> Batch:
         batch.runs += 1
         batch.choices += len(choices.tape)
         if error is not None:
-            batch.failing.append(Found(number, summary_of(error), kind_of(error)))
+            batch.failing.append(FailingRun(number, summary_of(error), kind_of(error)))
             batch.drawn_by.append(batch.choices)
             if len(batch.failing) >= plan.failures:
                 break

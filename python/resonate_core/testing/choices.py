@@ -256,7 +256,7 @@ class Choices:
         """
         self.at(store)
         if self.telling and all(store is not each for each in self._followed):
-            from .stories import StoryWriter
+            from .recording_story import StoryWriter
 
             self._followed.append(store)
             recording = store.record(cast("IO[str]", StoryWriter(self.note)))  # it only writes

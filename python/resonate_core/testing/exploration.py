@@ -12,7 +12,7 @@ from .batches import Batch, Plan, batches
 from .choices import Choice, ChoiceLimit, Choices, Draws
 from .determinism import repeat, require_equal
 from .failures import Failure, NotDeterministic, Report
-from .progress import progress_of
+from .progress_bar import progress_of
 from .scenario_runs import run_of
 from .scenarios import (
     check_arguments,

@@ -11,14 +11,14 @@ from .regressions import Source, name_of_file, text_of
 from .scenarios import summary_of
 from .tokens import decode
 
-__all__ = ["Failure", "Found", "NotDeterministic", "Report"]
+__all__ = ["FailingRun", "Failure", "NotDeterministic", "Report"]
 
 #: A longer story is shown from its end.
 _LINES = 60
 
 
 @dataclass(frozen=True)
-class Found:
+class FailingRun:
     """A run that failed.
 
     Attributes:
@@ -58,7 +58,7 @@ class Report:
     runs: int = 0
     choices: int = 0
     seconds: float = 0.0
-    failing: list[Found] = field(default_factory=list)
+    failing: list[FailingRun] = field(default_factory=list)
 
     @property
     def rate(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .. import ManualClock, Store
 from .choices import Choices
-from .stories import step_sentence
+from .recording_story import step_sentence
 
 __all__ = ["IDLE", "Programs", "interleave"]
 

@@ -15,9 +15,9 @@ from ...base.failed_attempts import failed_attempts
 from ...base.instants import NEVER
 from ...errors import Invalid, StoreBusy, Unreachable
 from ...worker.tasks import WorkerTask
-from .ground import is_settled
 from .population import Population
 from .spans import Span, span
+from .world_base import is_settled
 
 __all__ = ["Calls"]
 
@@ -77,7 +77,7 @@ class Calls(Population):
         while True:
             try:
                 await self._network.call(
-                    self._client_life, f"job.enqueue {id}", lambda: self.store.jobs.enqueue(task.type, payload, **options)
+                    self._client_incarnation, f"job.enqueue {id}", lambda: self.store.jobs.enqueue(task.type, payload, **options)
                 )
                 self._follow(id)
                 return
@@ -111,7 +111,7 @@ class Calls(Population):
     def _sdk_client(self, register: Callable[[Any], Any]) -> Any:
         from ...connection import Connection
 
-        client = Connection(self._process_store(self._life), "client", "client").resonate(sources=[])  # type: ignore[arg-type]
+        client = Connection(self._process_store(self._incarnation), "client", "client").resonate(sources=[])  # type: ignore[arg-type]
         register(client)
         return client
 

@@ -28,7 +28,7 @@ from .logged import LoggedAttempts, quiet
 
 if TYPE_CHECKING:
     from ..choices import Choices
-    from .system import System
+    from .world_interface import WorldInterface
 
 __all__ = ["Guards", "guarded"]
 
@@ -56,7 +56,7 @@ class Guards:
     def __init__(self, choices: Choices) -> None:
         self._thread = threading.get_ident()
         self._undo: list[Callable[[], None]] = []
-        self._world: System | None = None
+        self._world: WorldInterface | None = None
         self._of_anyio = False
         # Not the generator of the module: the program may draw from that in any order.
         self._chance = random.Random(choices.integer(0, (1 << 32) - 1, "entropy"))
@@ -64,11 +64,11 @@ class Guards:
         random.seed(self._chance.getrandbits(64))
 
     @property
-    def world(self) -> System | None:
+    def world(self) -> WorldInterface | None:
         """The simulation, once it is made."""
         return self._world
 
-    def of_world(self, world: System) -> None:
+    def of_world(self, world: WorldInterface) -> None:
         """Show the time of a simulation from now on."""
         self._world = world
 
@@ -79,7 +79,7 @@ class Guards:
         world = self._world
         if world is None:
             return 0
-        return world._loop.micros + world._loop.life.skew * 1000
+        return world._loop.micros + world._loop.incarnation.skew * 1000
 
     def _monotonic(self) -> int:
         return 0 if self._world is None else self._world._loop.micros

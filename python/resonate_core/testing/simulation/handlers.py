@@ -11,9 +11,9 @@ from ...errors import Invalid
 from ...worker.environment import Environment
 
 if TYPE_CHECKING:
-    from .life import Life
+    from .incarnation import Incarnation
     from .loop import SimulationLoop
-    from .system import System
+    from .world_interface import WorldInterface
 
 __all__ = ["environment_of"]
 
@@ -55,16 +55,16 @@ class InlineHandlers(Generic[_T]):
         self._items.clear()
 
 
-def environment_of(world: System, life: Life) -> Environment:
+def environment_of(world: WorldInterface, incarnation: Incarnation) -> Environment:
     """Return the environment of the workers of one process."""
-    line = world._line(life)
+    line = world._line(incarnation)
 
     def connect(target: Any, token: str | None, answer_bytes: int | None) -> Any:
         client = getattr(target, "worker_client", None)
         if client is not None:
             return client()
         if target is world.store:
-            return world._process_store(life).worker_client()
+            return world._process_store(incarnation).worker_client()
         raise Invalid(
             f"a worker of a simulation works on the simulation's store, got {target!r}: use the store that the function of the worker "
             "gets, or leave it out"
@@ -75,14 +75,16 @@ def environment_of(world: System, life: Life) -> Environment:
     def name() -> str:
         number = next(numbers)
         suffix = "" if number == 1 else f"-{number}"
-        return f"{life.name}{suffix}" if life.number == 0 else f"{life.name}{suffix} ({life.number + 1})"
+        return (
+            f"{incarnation.name}{suffix}" if incarnation.number == 0 else f"{incarnation.name}{suffix} ({incarnation.number + 1})"
+        )
 
     return Environment(
         connect=connect,
         name=name,
         handler_pool=lambda limit, run, name: InlineHandlers(name, run),
         client_pool=lambda name: line,
-        client=lambda: world._process_store(life).worker_client(),
+        client=lambda: world._process_store(incarnation).worker_client(),
         polls=False,
         beside=False,
     )

@@ -15,11 +15,11 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"simulated apps need httpx: {how_to_install('worker')}") from error
 
-from .life import Life, current_life
+from .incarnation import Incarnation, current_incarnation
 from .network import never
 
 if TYPE_CHECKING:
-    from .system import System
+    from .world_interface import WorldInterface
 
 __all__ = ["AppServer", "Transport", "client"]
 
@@ -38,7 +38,7 @@ class AppServer:
     def __init__(self, app: App, context: contextvars.Context) -> None:
         self.app = app
         self.context = context
-        self.life: Life = context[current_life]
+        self.incarnation: Incarnation = context[current_incarnation]
         self.state: dict[str, Any] = {}
         self.exchanges: set[Exchange] = set()
 
@@ -184,7 +184,7 @@ async def _within(waiting: Awaitable[Any], timeout: float | None) -> Any:
         raise httpx.ReadTimeout("no response in time (simulated)") from None
 
 
-def client(world: System, server: Callable[[], AppServer | None], **options: Any) -> httpx.AsyncClient:
+def client(world: WorldInterface, server: Callable[[], AppServer | None], **options: Any) -> httpx.AsyncClient:
     """Make a client whose requests go through the network of the simulation."""
     return httpx.AsyncClient(transport=Transport(world, server), **options)
 
@@ -197,7 +197,7 @@ class Transport(httpx.AsyncBaseTransport):
         server: Returns the app, or None while its process is down.
     """
 
-    def __init__(self, world: System, server: Callable[[], AppServer | None]) -> None:
+    def __init__(self, world: WorldInterface, server: Callable[[], AppServer | None]) -> None:
         self._world = world
         self._server = server
 
@@ -207,11 +207,11 @@ class Transport(httpx.AsyncBaseTransport):
         Raises:
             httpx.TransportError: The request or its response was lost, or the server is down.
         """
-        network, life = self._world._network, current_life.get(self._world._life)
+        network, incarnation = self._world._network, current_incarnation.get(self._world._incarnation)
         what = f"{request.method} {request.url.path}"
         timeout = request.extensions.get("timeout", {}).get("read")
         body = await request.aread()
-        fate = await network.fate(life, what)
+        fate = await network.fate(incarnation, what)
         if fate == "lost":
             raise httpx.ReadTimeout(f"no response to {what} (simulated: the request was lost)")
         if fate == "twice":
@@ -221,7 +221,7 @@ class Transport(httpx.AsyncBaseTransport):
         if fate == "unanswered":
             await _within(asyncio.shield(exchange.start), timeout)
             await exchange.aclose()
-            await asyncio.sleep(network.patience(life) / 1000)
+            await asyncio.sleep(network.patience(incarnation) / 1000)
             raise httpx.ReadTimeout(f"no response to {what} (simulated: it was lost)")
         exchange.timeout = timeout
         try:
@@ -229,14 +229,14 @@ class Transport(httpx.AsyncBaseTransport):
         except BaseException:
             await exchange.aclose()
             raise
-        late = network.delay(life, f"the response to {what}")
+        late = network.delay(incarnation, f"the response to {what}")
         if late:
             await asyncio.sleep(late / 1000)
         return httpx.Response(start["status"], headers=start.get("headers", []), stream=exchange, request=request)
 
     def _begin(self, request: httpx.Request, body: bytes) -> Exchange:
         server = self._server()
-        if server is None or server.life.dead or server.life.dying:
+        if server is None or server.incarnation.dead or server.incarnation.dying:
             raise httpx.ConnectError("the server is down (simulated)")
         url = request.url
         scope = {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ..._core import ManualClock, Store
-    from .system import System
+    from .world_interface import WorldInterface
 
 __all__ = ["LoggedAttempts", "quiet"]
 
@@ -70,7 +70,7 @@ def _place_of(traceback: TracebackType | None) -> tuple[str, int] | None:
 class _Quiet(logging.Handler):
     """Passes on the failed attempts of a simulation, and what other threads log."""
 
-    def __init__(self, logged: LoggedAttempts, world: Callable[[], System | None]) -> None:
+    def __init__(self, logged: LoggedAttempts, world: Callable[[], WorldInterface | None]) -> None:
         super().__init__()
         self._thread = threading.get_ident()
         self._logged = logged
@@ -120,7 +120,7 @@ def _next_attempt(store: Store[ManualClock], id: str) -> str:
 
 
 @contextlib.contextmanager
-def quiet(logged: LoggedAttempts, world: Callable[[], System | None]) -> Iterator[None]:
+def quiet(logged: LoggedAttempts, world: Callable[[], WorldInterface | None]) -> Iterator[None]:
     """Keep the log of the package out of the output of a simulation, except for failed attempts, as long as the block runs.
 
     Args:

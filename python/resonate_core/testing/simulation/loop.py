@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...calls.wakeup import Wakeup
 from .errors import NotSimulated
-from .life import Life, current_life
+from .incarnation import Incarnation, current_incarnation
 from .machine import NoMachine
 from .steps import (
     NEVER,
@@ -59,7 +59,7 @@ class SimulationLoop(NoMachine):
         choices: Draws which callback is the next.
         clock: The time.
         store: Returns the store whose due steps are run.
-        life: What code outside of every process belongs to.
+        incarnation: What code outside of every process belongs to.
         most_steps: The largest number of steps of a run.
 
     Attributes:
@@ -73,7 +73,12 @@ class SimulationLoop(NoMachine):
     moves_clock = True
 
     def __init__(
-        self, choices: Choices, clock: ManualClock, store: Callable[[], Store[Any]], life: Life, most_steps: int = 1_000_000
+        self,
+        choices: Choices,
+        clock: ManualClock,
+        store: Callable[[], Store[Any]],
+        incarnation: Incarnation,
+        most_steps: int = 1_000_000,
     ) -> None:
         super().__init__()
         number_anew()
@@ -86,7 +91,7 @@ class SimulationLoop(NoMachine):
         self._timers: list[tuple[int, int, Timer]] = []
         self._number = itertools.count(1)
         self._task_number = itertools.count(1)
-        self._outside = life
+        self._outside = incarnation
         self._readers: dict[int, Reader] = {}
         self._left: list[Reader] = []  # of processes that have crashed
         self._poll: Any = None
@@ -96,7 +101,7 @@ class SimulationLoop(NoMachine):
         self.steps = 0
         self.trace: list[Any] = []
         self.changed = False
-        self.life = life  # of the callback that runs
+        self.incarnation = incarnation  # of the callback that runs
         self.after: Callable[[], None] | None = None
         self.idle: Callable[[], int | None] | None = None
 
@@ -133,8 +138,8 @@ class SimulationLoop(NoMachine):
     ) -> asyncio.TimerHandle:
         if context is None:
             context = contextvars.copy_context()
-        timer = Timer(at, callback, args, self, context, context.get(current_life, self._outside))
-        if at < NEVER and not timer.life.dead:
+        timer = Timer(at, callback, args, self, context, context.get(current_incarnation, self._outside))
+        if at < NEVER and not timer.incarnation.dead:
             heapq.heappush(self._timers, (at, next(self._number), timer))
         return timer
 
@@ -147,7 +152,7 @@ class SimulationLoop(NoMachine):
             raise RuntimeError("the event loop is closed")
         if context is None:
             context = contextvars.copy_context()
-        step = Step(callback, args, self, context, context.get(current_life, self._outside))
+        step = Step(callback, args, self, context, context.get(current_incarnation, self._outside))
         self._add(step)
         return step
 
@@ -161,33 +166,33 @@ class SimulationLoop(NoMachine):
     def call_apart(self, name: str, callback: Callable[..., Any], *args: Any) -> asyncio.Handle:
         """Run a callback like a task of its own, in any order with those of its process."""
         context = contextvars.copy_context()
-        step = Step(callback, args, self, context, context.get(current_life, self._outside))
+        step = Step(callback, args, self, context, context.get(current_incarnation, self._outside))
         step.apart = True
         step.name = name
         self._add(step)
         return step
 
     def _add(self, step: Step) -> None:
-        life = step.life
-        if life.dead:
+        incarnation = step.incarnation
+        if incarnation.dead:
             return
         step.number = next(self._number)
         if step.apart:
             self._ready.append(step)
-        elif life.line_busy:
-            life.line.append(step)
+        elif incarnation.line_busy:
+            incarnation.line.append(step)
         else:
-            life.line_busy = True
+            incarnation.line_busy = True
             self._ready.append(step)
 
-    def _leave_line(self, life: Life) -> None:
+    def _leave_line(self, incarnation: Incarnation) -> None:
         """The first of the line has run, or was cancelled: the next one is ready."""
-        while life.line:
-            step = life.line.popleft()
+        while incarnation.line:
+            step = incarnation.line.popleft()
             if not step._cancelled:
                 insort(self._ready, step)
                 return
-        life.line_busy = False
+        incarnation.line_busy = False
 
     def step_cancelled(self, step: Step) -> None:
         """Take out a step that was cancelled while it was ready."""
@@ -196,16 +201,16 @@ class SimulationLoop(NoMachine):
         except ValueError:
             return
         if not step.apart:
-            self._leave_line(step.life)
+            self._leave_line(step.incarnation)
 
-    def drop(self, life: Life) -> None:
-        """Forget what a life has scheduled: it is over."""
-        self._ready = [step for step in self._ready if step.life is not life]
-        self._timers = [each for each in self._timers if each[2].life is not life]
+    def drop(self, incarnation: Incarnation) -> None:
+        """Forget what an incarnation has scheduled: it is over."""
+        self._ready = [step for step in self._ready if step.incarnation is not incarnation]
+        self._timers = [each for each in self._timers if each[2].incarnation is not incarnation]
         heapq.heapify(self._timers)
-        life.line.clear()
+        incarnation.line.clear()
         for descriptor, reader in list(self._readers.items()):
-            if reader.context.get(current_life) is life:
+            if reader.context.get(current_incarnation) is incarnation:
                 self.remove_reader(descriptor)
                 self._left.append(reader)
 
@@ -223,21 +228,21 @@ class SimulationLoop(NoMachine):
         else:
             at = self._pick(range(len(ready)), "schedule", [step.name for step in ready])
             step = ready.pop(at)
-        life = step.life
+        incarnation = step.incarnation
         if not step.apart:
-            self._leave_line(life)
+            self._leave_line(incarnation)
         self.steps += 1
         self.trace.append((self._micros, step.name if step.apart else named(step)))
-        self.life = life
+        self.incarnation = incarnation
         try:
             step._context.run(step._callback, *step._args)
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:
-            self.call_exception_handler({"message": f"a callback of {life.name} raised", "exception": error, "handle": step})
-        self.life = self._outside
-        if life.dying and not life.dead:
-            life.end()
+            self.call_exception_handler({"message": f"a callback of {incarnation.name} raised", "exception": error, "handle": step})
+        self.incarnation = self._outside
+        if incarnation.dying and not incarnation.dead:
+            incarnation.end()
         if self.after is not None:
             self.after()
         if self.steps % _COLLECT_AFTER == 0:
@@ -280,7 +285,7 @@ class SimulationLoop(NoMachine):
         while timers and timers[0][0] <= now:
             timer = heapq.heappop(timers)[2]
             if not timer._cancelled:
-                self._add(Step(timer._callback, timer._args, self, timer._context, timer.life))  # type: ignore[arg-type]
+                self._add(Step(timer._callback, timer._args, self, timer._context, timer.incarnation))  # type: ignore[arg-type]
 
     def run_while(self, going: Callable[[], bool], stuck: Callable[[], None]) -> None:
         """Run callbacks, and pass time, as long as a condition holds.
@@ -373,14 +378,14 @@ class SimulationLoop(NoMachine):
     ) -> asyncio.Task[_T]:
         if context is not None:
             options["context"] = context
-        life = current_life.get(self._outside) if context is None else context.get(current_life, self._outside)
-        label = f"{life.name}:{getattr(coro, '__qualname__', type(coro).__name__)}#{next(self._task_number)}"
+        incarnation = current_incarnation.get(self._outside) if context is None else context.get(current_incarnation, self._outside)
+        label = f"{incarnation.name}:{getattr(coro, '__qualname__', type(coro).__name__)}#{next(self._task_number)}"
         if self._task_factory is not None:
             made: asyncio.Task[_T] = self._task_factory(self, coro, **options)
             if name is not None:
                 made.set_name(str(name))
             return made
-        return SimulatedTask(coro, label, life, loop=self, name=label if name is None else str(name), **options)
+        return SimulatedTask(coro, label, incarnation, loop=self, name=label if name is None else str(name), **options)
 
     def set_task_factory(self, factory: Any) -> None:
         self._task_factory = factory
@@ -397,7 +402,7 @@ class SimulationLoop(NoMachine):
             made: asyncio.Future[_T] = run(self, func, args)
             return made
         future = self.create_future()
-        self.call_apart(f"{current_life.get(self._outside).name}:{called(func, args)}", run_into, future, func, args)
+        self.call_apart(f"{current_incarnation.get(self._outside).name}:{called(func, args)}", run_into, future, func, args)
         return future
 
     def close(self) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import Invalid
-from .ground import Ground
 from .power import StoreFile
 from .spans import Span, span
+from .world_base import WorldBase
 
 if TYPE_CHECKING:
     from .faults import Faults
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Mishaps"]
 
 
-class Mishaps(Ground):
+class Mishaps(WorldBase):
     """The faults that a scenario orders."""
 
     def faults(self, **options: Any) -> Faults:
@@ -94,8 +94,8 @@ class Mishaps(Ground):
             ['0 ms  p: its clock is 5000 ms behind']
         """
         length = span("ahead", ahead)
-        life = self._named(name).life
-        life.skew = -length if behind else length
+        incarnation = self._named(name).incarnation
+        incarnation.skew = -length if behind else length
         self._note(f"{name}: its clock is {length} ms {'behind' if behind else 'ahead'}")
 
     def on_disk(self, durability: Literal["full", "normal"] = "full") -> None:

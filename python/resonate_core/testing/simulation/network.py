@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import InvariantViolation, StoreBusy, Unreachable
 from .faults import Faults
-from .life import Crashed, Life
+from .incarnation import Crashed, Incarnation
 
 if TYPE_CHECKING:
     from .loop import SimulationLoop
-    from .system import System
+    from .world_interface import WorldInterface
 
 __all__ = ["Network", "RequestLine", "unreachable"]
 
@@ -40,7 +40,7 @@ class Network:
         cut_off: The processes that are partitioned, each with the number of partitions that it is in.
     """
 
-    def __init__(self, world: System) -> None:
+    def __init__(self, world: WorldInterface) -> None:
         self._world = world
         self._choices = world._choices
         self.faults = Faults()
@@ -52,19 +52,19 @@ class Network:
         self.faults = faults
         self._faulty = faults.any_of_requests
 
-    def _concerns(self, life: Life) -> bool:
-        return self._faulty and life.name != "scenario" and self.faults.concern(life.name)
+    def _concerns(self, incarnation: Incarnation) -> bool:
+        return self._faulty and incarnation.name != "scenario" and self.faults.concern(incarnation.name)
 
     def _note(self, text: str) -> None:
         self._world._note(text)
 
     # -- requests that are made at once ---------------------------------------------------------------------------------
 
-    def call_now(self, life: Life, what: str, execute: Callable[[], _T], *, reply_arrives: bool = False) -> _T:
+    def call_now(self, incarnation: Incarnation, what: str, execute: Callable[[], _T], *, reply_arrives: bool = False) -> _T:
         """Make a request and return its reply, within one step of the loop.
 
         Args:
-            life: Of the process.
+            incarnation: Of the process.
             what: The request, for the story.
             execute: Executes it.
             reply_arrives: Whether its reply is never lost, and it is never delivered twice.
@@ -74,17 +74,17 @@ class Network:
             StoreBusy: The store was busy.
             Crashed: The process has crashed, and the caller is a function that this may leave.
         """
-        if not (self._faulty or self.cut_off or life.dead or life.dying):
+        if not (self._faulty or self.cut_off or incarnation.dead or incarnation.dying):
             return self._execute(execute)
-        if life.unwinds and (life.dead or life.dying):
+        if incarnation.unwinds and (incarnation.dead or incarnation.dying):
             raise Crashed
-        name = life.name
+        name = incarnation.name
         lost_reply = False
-        if self._concerns(life):
+        if self._concerns(incarnation):
             faults, chance = self.faults, self._choices.chance
-            if life.mortal and chance(faults.crash, f"crash:{name}"):
-                return self._crash_around(life, what, execute)
-            self._maybe_partition(life)
+            if incarnation.mortal and chance(faults.crash, f"crash:{name}"):
+                return self._crash_around(incarnation, what, execute)
+            self._maybe_partition(incarnation)
             if name not in self.cut_off:
                 if chance(faults.busy, "fault:busy"):
                     self._note(f"{name}: the store is busy and refuses {what}")
@@ -94,7 +94,7 @@ class Network:
                     raise unreachable(f"no reply to {what} (simulated: the request was lost)", executed=True)
                 if not reply_arrives:
                     if chance(faults.duplicate, "fault:duplicate"):
-                        self._duplicate(life, what, execute)
+                        self._duplicate(incarnation, what, execute)
                     lost_reply = chance(faults.lose_reply, "fault:lose_reply")
         if name in self.cut_off:
             raise unreachable(f"no reply to {what} (simulated: {name} is partitioned)", executed=True)
@@ -104,21 +104,21 @@ class Network:
             raise unreachable(f"no reply to {what} (simulated: the reply was lost)", executed=True)
         return result
 
-    def _crash_around(self, life: Life, what: str, execute: Callable[[], _T]) -> _T:
+    def _crash_around(self, incarnation: Incarnation, what: str, execute: Callable[[], _T]) -> _T:
         """Crash before the request, or after it."""
         after = self._choices.integer(0, 1, "crash:when") == 1
-        if not life.unwinds:  # a function of the program, which ends at its next await
-            self._world._crash(life, f"after {what}")
+        if not incarnation.unwinds:  # a function of the program, which ends at its next await
+            self._world._crash(incarnation, f"after {what}")
             return self._execute(execute)
         if after:
             self._execute(execute)
-        self._world._crash(life, f"{'after' if after else 'before'} {what}")
+        self._world._crash(incarnation, f"{'after' if after else 'before'} {what}")
         raise Crashed
 
-    def _maybe_partition(self, life: Life) -> None:
+    def _maybe_partition(self, incarnation: Incarnation) -> None:
         faults = self.faults
-        if life.name not in self.cut_off and self._choices.chance(faults.partition, "fault:partition"):
-            self.cut(life.name, self._choices.integer(1, max(1, faults.longest_partition), "delay"))
+        if incarnation.name not in self.cut_off and self._choices.chance(faults.partition, "fault:partition"):
+            self.cut(incarnation.name, self._choices.integer(1, max(1, faults.longest_partition), "delay"))
 
     def cut(self, name: str, length: int) -> None:
         """Partition a process from the store for so many ms."""
@@ -142,84 +142,84 @@ class Network:
             self._world._fail(error)
             raise
 
-    def _duplicate(self, life: Life, what: str, execute: Callable[[], Any]) -> None:
+    def _duplicate(self, incarnation: Incarnation, what: str, execute: Callable[[], Any]) -> None:
         length = self._choices.integer(0, self.faults.longest_delay, "delay")
-        self._note(f"{life.name}: the request {what} is delivered twice, the second time {length} ms later")
+        self._note(f"{incarnation.name}: the request {what} is delivered twice, the second time {length} ms later")
 
         def again() -> None:
             loop = self._world._loop
-            outer, loop.life = loop.life, life
+            outer, loop.incarnation = loop.incarnation, incarnation
             try:
                 self._execute(execute)
             except Exception as error:
-                self._note(f"{life.name}: the second {what} is refused: {error}")
+                self._note(f"{incarnation.name}: the second {what} is refused: {error}")
             finally:
-                loop.life = outer
+                loop.incarnation = outer
 
         self._world._later(length, again)
 
     # -- requests that take time ----------------------------------------------------------------------------------------
 
-    def delay(self, life: Life, what: str) -> int:
+    def delay(self, incarnation: Incarnation, what: str) -> int:
         """Draw how late a request or a reply is, in ms."""
         faults = self.faults
-        if not self._concerns(life):
+        if not self._concerns(incarnation):
             return 0
         if self._choices.chance(faults.delay, "fault:delay"):
             length = self._choices.integer(1, max(1, faults.longest_delay), "delay")
-            self._note(f"{life.name}: {what} is {length} ms late")
+            self._note(f"{incarnation.name}: {what} is {length} ms late")
             return length
         if self._choices.chance(faults.reorder, "fault:reorder"):
             return self._choices.integer(1, 5, "delay")
         return 0
 
-    def patience(self, life: Life) -> int:
+    def patience(self, incarnation: Incarnation) -> int:
         """Draw how long a process waits for a reply that does not come, in ms."""
         return self._choices.integer(0, self.faults.timeout, "delay") if self.faults.timeout else 0
 
-    async def fate(self, life: Life, what: str) -> str:
+    async def fate(self, incarnation: Incarnation, what: str) -> str:
         """Draw the fate of a request over HTTP after its delay: ``""``, ``"lost"``, ``"unanswered"`` or ``"twice"``."""
         if not (self._faulty or self.cut_off):
             await asyncio.sleep(0)
             return ""
-        await asyncio.sleep(self.delay(life, what) / 1000)
+        await asyncio.sleep(self.delay(incarnation, what) / 1000)
         fate = ""
-        if self._concerns(life):
+        if self._concerns(incarnation):
             faults, chance = self.faults, self._choices.chance
-            if life.mortal and chance(faults.crash, f"crash:{life.name}"):
-                self._world._crash(life, f"before {what}")
+            if incarnation.mortal and chance(faults.crash, f"crash:{incarnation.name}"):
+                self._world._crash(incarnation, f"before {what}")
                 await never()
-            self._maybe_partition(life)
-            if life.name not in self.cut_off:
+            self._maybe_partition(incarnation)
+            if incarnation.name not in self.cut_off:
                 for fault, name in (("lose_request", "lost"), ("lose_reply", "unanswered"), ("duplicate", "twice")):
                     if not fate and chance(getattr(faults, fault), f"fault:{fault}"):
                         fate = name
-                        self._note(f"{life.name}: {what} is {_FATES[name]}")
-        if life.name in self.cut_off:
+                        self._note(f"{incarnation.name}: {what} is {_FATES[name]}")
+        if incarnation.name in self.cut_off:
             fate = "lost"
         if fate == "lost":
-            await asyncio.sleep(self.patience(life) / 1000)
+            await asyncio.sleep(self.patience(incarnation) / 1000)
         return fate
 
-    async def call(self, life: Life, what: str, execute: Callable[[], _T]) -> _T:
+    async def call(self, incarnation: Incarnation, what: str, execute: Callable[[], _T]) -> _T:
         """Make a request and return its reply; either may take time. Raises as `call_now`, except for `Crashed`."""
-        if not (self._faulty or self.cut_off or life.dead):
+        if not (self._faulty or self.cut_off or incarnation.dead):
             await asyncio.sleep(0)
             return self._execute(execute)
-        await asyncio.sleep(self.delay(life, what) / 1000)
-        life.unwinds = True
+        await asyncio.sleep(self.delay(incarnation, what) / 1000)
+        incarnation.unwinds = True
         try:
-            result = self.call_now(life, what, execute)
+            result = self.call_now(incarnation, what, execute)
         except Crashed:
             await never()
             raise
         except Unreachable:
-            life.unwinds = False
-            await asyncio.sleep(self.patience(life) / 1000)
+            incarnation.unwinds = False
+            await asyncio.sleep(self.patience(incarnation) / 1000)
             raise
         finally:
-            life.unwinds = False
-        late = self.delay(life, f"the reply to {what}")
+            incarnation.unwinds = False
+        late = self.delay(incarnation, f"the reply to {what}")
         if late:
             await asyncio.sleep(late / 1000)
         return result
@@ -235,12 +235,12 @@ class RequestLine:
 
     Args:
         network: Of the simulation.
-        life: Of the worker.
+        incarnation: Of the worker.
     """
 
-    def __init__(self, network: Network, life: Life) -> None:
+    def __init__(self, network: Network, incarnation: Incarnation) -> None:
         self._network = network
-        self._life = life
+        self._incarnation = incarnation
         self.lost = False  # a request of the function that runs got no reply
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -253,19 +253,19 @@ class RequestLine:
     def run_in_simulation(self, loop: SimulationLoop, function: Callable[..., _T], args: tuple[Any, ...]) -> asyncio.Future[_T]:
         """Run a function, as the loop does for an executor of its own."""
         future: asyncio.Future[_T] = loop.create_future()
-        late = self._network.delay(self._life, "a request")
+        late = self._network.delay(self._incarnation, "a request")
         if late:
             loop.call_later(late / 1000, self._run, loop, future, function, args)
         else:
-            loop.call_apart(f"{self._life.name}:request", self._run, loop, future, function, args)
+            loop.call_apart(f"{self._incarnation.name}:request", self._run, loop, future, function, args)
         return future
 
     def _run(self, loop: SimulationLoop, future: asyncio.Future[Any], function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         if future.cancelled():
             return
-        life = self._life
+        incarnation = self._incarnation
         self.lost = False
-        life.unwinds = True
+        incarnation.unwinds = True
         error: BaseException | None = None
         result = None
         try:
@@ -275,8 +275,8 @@ class RequestLine:
         except BaseException as raised:
             error = raised
         finally:
-            life.unwinds = False
-        late = self._network.patience(life) if self.lost else self._network.delay(life, "a reply")
+            incarnation.unwinds = False
+        late = self._network.patience(incarnation) if self.lost else self._network.delay(incarnation, "a reply")
         if late:
             loop.call_later(late / 1000, _end, future, result, error)
         else:

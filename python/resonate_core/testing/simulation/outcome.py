@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .stories import events_of, recording_of, story_of, trace_of
+from .run_story import events_of, recording_of, story_of_run, trace_of
 
 __all__ = ["Run"]
 
@@ -37,7 +37,7 @@ class Run:
     @property
     def story(self) -> list[str]:
         """The events that a person wants to see: crashes, faults, and claims, starts, completions and settlements, with instants in ms."""
-        return story_of(self._raw)
+        return story_of_run(self._raw)
 
     @property
     def recording(self) -> list[str]:

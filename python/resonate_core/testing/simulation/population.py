@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import Invalid
 from ...worker import environment as worker_environment
 from ...worker.worker import Worker
-from .life import Life
+from .incarnation import Incarnation
 from .mishaps import Mishaps
 from .processes import Process
 
@@ -51,8 +51,8 @@ class Population(Mishaps):
             'hello ada'
         """
 
-        def begin(life: Life) -> Coroutine[Any, Any, None]:
-            worker = self._made(make_worker, life)
+        def begin(incarnation: Incarnation) -> Coroutine[Any, Any, None]:
+            worker = self._made(make_worker, incarnation)
             for task in worker.tasks.values():
                 self._tasks.setdefault(task.function, task)
                 self._tasks.setdefault(task.type, task)
@@ -60,9 +60,9 @@ class Population(Mishaps):
 
         self._add(name, begin, restarts)
 
-    def _made(self, make_worker: MakeWorker, life: Life) -> Worker:
+    def _made(self, make_worker: MakeWorker, incarnation: Incarnation) -> Worker:
         environment = worker_environment.default.get()
-        store = self._process_store(life)
+        store = self._process_store(incarnation)
         if isinstance(make_worker, Worker):
             assert environment is not None
             worker = make_worker.copy(environment)
@@ -92,14 +92,14 @@ class Population(Mishaps):
         """
         from ...connection import Connection
 
-        async def serve(store: Any, life: Life) -> None:
-            connection = Connection(store, group, name if not life.number else f"{name} ({life.number + 1})")
+        async def serve(store: Any, incarnation: Incarnation) -> None:
+            connection = Connection(store, group, name if not incarnation.number else f"{name} ({incarnation.number + 1})")
             resonate = connection.resonate(**options)
             register(resonate)
             await self._loop.create_future()  # it serves until it crashes
 
         self._programs[name] = (group, register)
-        self._add(name, lambda life: serve(self._process_store(life), life), restarts)
+        self._add(name, lambda incarnation: serve(self._process_store(incarnation), incarnation), restarts)
 
     def app(self, name: str, make_app: Callable[..., Any], *, restarts: bool = True) -> None:
         """Start a process that serves an ASGI app, such as one of FastAPI or Starlette.
@@ -126,7 +126,7 @@ class Population(Mishaps):
         """
         from .http import AppServer
 
-        def begin(life: Life) -> Coroutine[Any, Any, None]:
+        def begin(incarnation: Incarnation) -> Coroutine[Any, Any, None]:
             made = make_app(self.store) if _takes_one(make_app) else make_app()
             server = self._servers[name] = AppServer(made, contextvars.copy_context())
             self._serving.pop(name, None)
@@ -168,7 +168,7 @@ class Population(Mishaps):
         else:
             name = f"app-{len(self._servers) + 1}"
             self.app(name, lambda: app, restarts=False)
-            self._processes[name].life.mortal = False
+            self._processes[name].incarnation.mortal = False
         return client(self, lambda: self._serving.get(name), base_url=base_url, **options)
 
     def process(self, name: str, function: Callable[..., Coroutine[Any, Any, Any]], *args: Any, restarts: bool = True) -> None:
@@ -195,14 +195,14 @@ class Population(Mishaps):
         """
         given = _most_arguments(function)
 
-        def begin(life: Life) -> Coroutine[Any, Any, Any]:
+        def begin(incarnation: Incarnation) -> Coroutine[Any, Any, Any]:
             if given > len(args):
-                return function(self._process_store(life), *args)
+                return function(self._process_store(incarnation), *args)
             return function(*args)
 
         self._add(name, begin, restarts)
 
-    def _add(self, name: str, begin: Callable[[Life], Awaitable[Any]], restarts: bool) -> None:
+    def _add(self, name: str, begin: Callable[[Incarnation], Awaitable[Any]], restarts: bool) -> None:
         if name in self._processes or name in ("scenario", "client"):
             raise Invalid(f"name must be one that no other process has, got {name!r}")
         process = self._processes[name] = Process(self, name, begin, restarts)

@@ -21,8 +21,8 @@ from .worker_client import WorkerClient
 
 if TYPE_CHECKING:
     from ...calls.wakeup import Watching
-    from .life import Life
-    from .system import System
+    from .incarnation import Incarnation
+    from .world_interface import WorldInterface
 
 __all__ = ["AsyncProcessStore", "ProcessStore"]
 
@@ -77,7 +77,7 @@ class _AsyncRunner(_Calls, AsyncRunner):
         request = envelope(call, _ID)
 
         async def once() -> tuple[int, Any]:
-            end = histories.begin(self.store._life.name, request)
+            end = histories.begin(self.store._incarnation.name, request)
             answer = await self.store._call(call.kind, execute)
             end(answer)
             return answer
@@ -168,7 +168,7 @@ class ProcessStore:
 
     Args:
         world: The simulation.
-        life: Of the process.
+        incarnation: Of the process.
     """
 
     shared = True
@@ -176,9 +176,9 @@ class ProcessStore:
     url = None
     paused = False
 
-    def __init__(self, world: System, life: Life) -> None:
+    def __init__(self, world: WorldInterface, incarnation: Incarnation) -> None:
         self._world = world
-        self._life = life
+        self._incarnation = incarnation
         runner = _Runner(self)
         self.promises = _Promises(runner)
         self.tasks = Tasks(runner)
@@ -188,7 +188,7 @@ class ProcessStore:
         self._aio: AsyncProcessStore | None = None
 
     def __repr__(self) -> str:
-        return f"<ProcessStore of {self._life.name!r}>"
+        return f"<ProcessStore of {self._incarnation.name!r}>"
 
     @property
     def of_simulation(self) -> Store[ManualClock]:
@@ -205,7 +205,7 @@ class ProcessStore:
     @property
     def now(self) -> int:
         """The present instant by the clock of this process, in Unix ms."""
-        return max(0, self._world.clock.now + self._life.skew)
+        return max(0, self._world.clock.now + self._incarnation.skew)
 
     @property
     def clock(self) -> ProcessStore:
@@ -219,19 +219,19 @@ class ProcessStore:
 
     def _now(self, kind: str, execute: Callable[[], T], *, reply_arrives: bool = False) -> T:
         try:
-            made: T = self._world._network.call_now(self._life, kind, execute, reply_arrives=reply_arrives)
+            made: T = self._world._network.call_now(self._incarnation, kind, execute, reply_arrives=reply_arrives)
             return made
         except Unreachable:
-            self._world._line(self._life).lost = True
+            self._world._line(self._incarnation).lost = True
             raise
 
     def _call(self, kind: str, execute: Callable[[], T]) -> Awaitable[T]:
-        made: Awaitable[T] = self._world._network.call(self._life, kind, execute)
+        made: Awaitable[T] = self._world._network.call(self._incarnation, kind, execute)
         return made
 
     def worker_client(self) -> WorkerClient:
         """Return the client of a worker of this process."""
-        return WorkerClient(self._world, self._life, self._world._line(self._life))
+        return WorkerClient(self._world, self._incarnation, self._world._line(self._incarnation))
 
     # -- envelopes ------------------------------------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class ProcessStore:
             function: The function; it runs as one step.
             args: Its arguments.
         """
-        made: Awaitable[T] = self._world._line(self._life).run_in_simulation(self._world._loop, function, args)
+        made: Awaitable[T] = self._world._line(self._incarnation).run_in_simulation(self._world._loop, function, args)
         return made
 
     def take_messages(self, *args: Any, **kwargs: Any) -> Any:
@@ -281,7 +281,7 @@ class ProcessStore:
 
     def watch(self, descriptor: int, **options: Any) -> Watching:
         """As `Store.watch`."""
-        return self._world._watch(self._life, descriptor, **options)
+        return self._world._watch(self._incarnation, descriptor, **options)
 
     def close(self) -> None:
         """Has no effect: the store is the simulation's."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from ...errors import StoreError
 from ...worker import environment as worker_environment
 from .handlers import environment_of
-from .life import Life, current_life
+from .incarnation import Incarnation, current_incarnation
 
 if TYPE_CHECKING:
     from .steps import SimulatedTask
-    from .system import System
+    from .world_interface import WorldInterface
 
 __all__ = ["Process"]
 
@@ -32,18 +32,20 @@ class Process:
         restarts: Whether it starts again after a crash.
 
     Attributes:
-        life: The present one, or the last one.
+        incarnation: The present one, or the last one.
     """
 
-    def __init__(self, world: System, name: str, begin: Callable[[Life], Awaitable[Any]], restarts: bool = True) -> None:
+    def __init__(
+        self, world: WorldInterface, name: str, begin: Callable[[Incarnation], Awaitable[Any]], restarts: bool = True
+    ) -> None:
         self.world = world
         self.name = name
         self._begin = begin
         self._restarts = restarts
-        self._lives = 0
+        self._incarnations = 0
         self._away = False
-        self.life = Life(name)
-        self.life.dead = True
+        self.incarnation = Incarnation(name)
+        self.incarnation.dead = True
 
     def __repr__(self) -> str:
         return f"<Process {self.name!r}>"
@@ -51,42 +53,42 @@ class Process:
     @property
     def up(self) -> bool:
         """Whether it runs."""
-        return not (self.life.dead or self.life.dying)
+        return not (self.incarnation.dead or self.incarnation.dying)
 
     def start(self) -> None:
         """Start it."""
         world = self.world
         self._away = False
-        life = self.life = Life(self.name, self._lives)
-        life.mortal = True
-        life.end = lambda: self._ended(life)
-        self._lives += 1
+        incarnation = self.incarnation = Incarnation(self.name, self._incarnations)
+        incarnation.mortal = True
+        incarnation.end = lambda: self._ended(incarnation)
+        self._incarnations += 1
         faults = world._network.faults
         if faults.concern(self.name) and world._choices.chance(faults.skew, f"skew:{self.name}"):
-            life.skew = world._choices.integer(-faults.largest_skew, faults.largest_skew, f"skew:{self.name}:ms")
-            world._note(f"{self.name}: its clock is {abs(life.skew)} ms {'ahead' if life.skew >= 0 else 'behind'}")
-        if life.number:
+            incarnation.skew = world._choices.integer(-faults.largest_skew, faults.largest_skew, f"skew:{self.name}:ms")
+            world._note(f"{self.name}: its clock is {abs(incarnation.skew)} ms {'ahead' if incarnation.skew >= 0 else 'behind'}")
+        if incarnation.number:
             world._note(f"{self.name}: starts again")
         context = contextvars.Context()
-        context.run(self._start_in, life)
+        context.run(self._start_in, incarnation)
 
-    def _start_in(self, life: Life) -> None:
-        current_life.set(life)
+    def _start_in(self, incarnation: Incarnation) -> None:
+        current_incarnation.set(incarnation)
         world = self.world
-        worker_environment.default.set(environment_of(world, life))
-        outer, world._loop.life = world._loop.life, life
+        worker_environment.default.set(environment_of(world, incarnation))
+        outer, world._loop.incarnation = world._loop.incarnation, incarnation
         try:
-            world._loop.create_task(self._main(self._begin(life)), name=self.name)
+            world._loop.create_task(self._main(self._begin(incarnation)), name=self.name)
         finally:
-            world._loop.life = outer
+            world._loop.incarnation = outer
 
     async def _main(self, running: Awaitable[Any]) -> None:
-        world, life = self.world, self.life
+        world, incarnation = self.world, self.incarnation
         try:
             await running
         except (StoreError, OSError) as error:  # what a supervisor starts again
             world._note(f"{self.name}: ends with {type(error).__name__}: {error}")
-            life.dying = True
+            incarnation.dying = True
             world._plan_start(self)
         except Exception as error:
             world._note(f"{self.name}: fails with {type(error).__name__}: {error}")
@@ -99,16 +101,16 @@ class Process:
         if not self.up:
             return
         self.world._note(f"{self.name}: crashes{' ' + why if why else ''}")
-        if self.world._loop.life is self.life:
-            self.life.dying = True
+        if self.world._loop.incarnation is self.incarnation:
+            self.incarnation.dying = True
         else:
-            self._ended(self.life)
+            self._ended(self.incarnation)
         if self._restarts:
             self.world._plan_start(self)
 
-    def _ended(self, life: Life) -> None:
+    def _ended(self, incarnation: Incarnation) -> None:
         loop = self.world._loop
-        tasks: list[SimulatedTask] = [task for task in asyncio.all_tasks(loop) if getattr(task, "life", None) is life]  # type: ignore[misc]
-        life.bury(list(tasks))
-        loop.drop(life)
-        self.world._forget(life)
+        tasks: list[SimulatedTask] = [task for task in asyncio.all_tasks(loop) if getattr(task, "incarnation", None) is incarnation]  # type: ignore[misc]
+        incarnation.bury(list(tasks))
+        loop.drop(incarnation)
+        self.world._forget(incarnation)

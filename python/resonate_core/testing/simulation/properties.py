@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import PropertyBroken
 
 if TYPE_CHECKING:
-    from .system import System
+    from .world_interface import WorldInterface
 
 __all__ = ["Eventually", "Properties"]
 
@@ -32,7 +32,7 @@ class Properties:
         world: The simulation.
     """
 
-    world: System
+    world: WorldInterface
     always: dict[str, Callable[[], Any]] = field(default_factory=dict)
     pending: list[Eventually] = field(default_factory=list)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .life import Life
+    from .incarnation import Incarnation
 
 __all__ = [
     "NEVER",
@@ -51,7 +51,7 @@ def called(function: Any, args: tuple[Any, ...]) -> str:
 def named(step: asyncio.Handle) -> str:
     """Return the name of a callback, for traces."""
     name = called(step._callback, ())  # type: ignore[attr-defined]
-    return f"{step.life.name}:{name}"  # type: ignore[attr-defined]
+    return f"{step.incarnation.name}:{name}"  # type: ignore[attr-defined]
 
 
 def microseconds(seconds: float) -> int:
@@ -93,12 +93,12 @@ class SimulatedTask(asyncio.Task[Any]):
 
     Attributes:
         label: The name in traces.
-        life: Of the process that it belongs to.
+        incarnation: Of the process that it belongs to.
     """
 
-    def __init__(self, coro: Any, label: str, life: Life, **options: Any) -> None:
+    def __init__(self, coro: Any, label: str, incarnation: Incarnation, **options: Any) -> None:
         self.label = label  # before its first step is scheduled
-        self.life = life
+        self.incarnation = incarnation
         super().__init__(coro, **options)
 
     def __hash__(self) -> int:
@@ -112,10 +112,10 @@ class SimulatedTask(asyncio.Task[Any]):
 class Step(asyncio.Handle):
     """A callback that is ready, or waits in the line of its process."""
 
-    __slots__ = ("apart", "life", "name", "number")
+    __slots__ = ("apart", "incarnation", "name", "number")
 
     def __init__(
-        self, callback: Callable[..., Any], args: tuple[Any, ...], loop: Any, context: contextvars.Context, life: Life
+        self, callback: Callable[..., Any], args: tuple[Any, ...], loop: Any, context: contextvars.Context, incarnation: Incarnation
     ) -> None:
         self._callback = callback  # as asyncio.Handle does
         self._args = args
@@ -124,7 +124,7 @@ class Step(asyncio.Handle):
         self._cancelled = False
         self._repr = None
         self._source_traceback = None
-        self.life = life
+        self.incarnation = incarnation
         self.number = 0
         task = getattr(callback, "__self__", None)
         if isinstance(task, asyncio.Task):
@@ -132,7 +132,7 @@ class Step(asyncio.Handle):
             self.name = task.label if isinstance(task, SimulatedTask) else task.get_name()
         else:
             self.apart = False
-            self.name = life.line_name
+            self.name = incarnation.line_name
 
     def __lt__(self, other: Step) -> bool:
         return self.number < other.number
@@ -147,7 +147,7 @@ class Step(asyncio.Handle):
 class Timer(asyncio.TimerHandle):
     """A callback with an instant, in microseconds of the loop."""
 
-    __slots__ = ("at", "life")
+    __slots__ = ("at", "incarnation")
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class Timer(asyncio.TimerHandle):
         args: tuple[Any, ...],
         loop: Any,
         context: contextvars.Context,
-        life: Life,
+        incarnation: Incarnation,
     ) -> None:
         self._callback = callback
         self._args = args
@@ -168,7 +168,7 @@ class Timer(asyncio.TimerHandle):
         self._scheduled = True
         self._when = at / 1_000_000
         self.at = at
-        self.life = life
+        self.incarnation = incarnation
 
     def cancel(self) -> None:
         """Do not run it."""

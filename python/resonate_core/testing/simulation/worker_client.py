@@ -14,9 +14,9 @@ from ...worker.store_client import StoreClient
 
 if TYPE_CHECKING:
     from ...calls.wakeup import Watching
-    from .life import Life
+    from .incarnation import Incarnation
     from .network import RequestLine
-    from .system import System
+    from .world_interface import WorldInterface
 
 __all__ = ["WorkerClient"]
 
@@ -28,7 +28,7 @@ class WorkerClient:
 
     Args:
         world: The simulation.
-        life: Of the process that makes the requests.
+        incarnation: Of the process that makes the requests.
         line: The executor in which they are made, if there is one.
     """
 
@@ -36,15 +36,15 @@ class WorkerClient:
     local = True
     manual = False
 
-    def __init__(self, world: System, life: Life, line: RequestLine | None = None) -> None:
+    def __init__(self, world: WorldInterface, incarnation: Incarnation, line: RequestLine | None = None) -> None:
         self._world = world
-        self._life = life
+        self._incarnation = incarnation
         self._line = line
         self._network = world._network
         self._known: StoreClient | None = None
 
     def __repr__(self) -> str:
-        return f"the store of {self._life.name!r}"
+        return f"the store of {self._incarnation.name!r}"
 
     @property
     def _store(self) -> StoreClient:
@@ -55,7 +55,7 @@ class WorkerClient:
 
     def _call(self, what: str, execute: Callable[[], _T]) -> _T:
         try:
-            made: _T = self._network.call_now(self._life, what, execute)
+            made: _T = self._network.call_now(self._incarnation, what, execute)
             return made
         except Unreachable:
             if self._line is not None:
@@ -63,14 +63,14 @@ class WorkerClient:
             raise
 
     def now(self) -> int:
-        return max(0, self._world.clock.now + self._life.skew)
+        return max(0, self._world.clock.now + self._incarnation.skew)
 
     def next_due(self) -> int | None:
         return self._store.next_due()
 
     def watch(self, descriptor: int, queues: Queues) -> Watching:
         """Commits of all processes are seen."""
-        return self._world._watch(self._life, descriptor)
+        return self._world._watch(self._incarnation, descriptor)
 
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
         return self._call("job.enqueue", lambda: self._store.enqueue(type, payload, options))

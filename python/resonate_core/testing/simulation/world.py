@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InvariantViolation, NotFound
 from .calls import Calls
 from .errors import Stuck
-from .ground import is_settled, wake
 from .linearizability import Histories
 from .properties import Eventually, Properties
 from .spans import Span, span
+from .world_base import is_settled, wake
 
 if TYPE_CHECKING:
     from ..choices import Choices
@@ -162,7 +162,7 @@ class World(Calls):
     def _end(self) -> None:
         """End the run: its processes end as if they crashed."""
         loop = self._loop
-        self._life.bury([task for task in asyncio.all_tasks(loop) if not task.done()])
+        self._incarnation.bury([task for task in asyncio.all_tasks(loop) if not task.done()])
         loop.close()
         self._watches.close()
         if self._store is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +14,10 @@ from _pytest._code.code import ExceptionChainRepr, ExceptionRepr, ReprEntry
 
 from ..base.extras import how_to_install
 from .differences import cut
-from .stage import STAGE
-from .stories import sentence
+from .pytest_fixtures import FIXTURES
+from .recording_story import story_of_recording
 
-__all__ = ["FAILURE", "TRACES", "describe", "story_of"]
+__all__ = ["FAILURE", "TRACES", "describe"]
 
 TITLE = "resonate"
 """The title of the section of the report."""
@@ -41,32 +40,6 @@ _FOLDER: pytest.StashKey[Path | None] = pytest.StashKey()
 _pictures = itertools.count()
 
 
-def story_of(trace: str) -> list[str]:
-    """Return the lines of a recording as a story: what each request and internal step did, and when.
-
-    Args:
-        trace: The text of a recording (`Store.record`).
-
-    Example:
-        >>> import io
-        >>> import resonate_core as rc
-        >>> from resonate_core.testing.failing import story_of
-        >>> clock, trace = rc.ManualClock(), io.StringIO()
-        >>> store = rc.Store(clock=clock)
-        >>> with store.record(trace):
-        ...     _ = store.jobs.enqueue("email", id="mail-1", good_for=5000)
-        ...     _ = clock.advance(5000)
-        >>> for line in story_of(trace.getvalue()):
-        ...     print(line)
-             0  job.enqueue mail-1 (pending)
-          5000  job mail-1 expires
-    """
-    lines = [json.loads(line) for line in trace.splitlines()]
-    sentences = [(line["now"], text) for line in lines if (text := sentence(line)) is not None]
-    width = max([6, *(len(str(at)) for at, _ in sentences)])
-    return [f"{at:>{width}}  {text}" for at, text in sentences]
-
-
 def describe(item: pytest.Item, report: pytest.TestReport, raised: pytest.ExceptionInfo[BaseException] | None, seed: int) -> None:
     """Add the seed, the story and the places of the picture and the trace to the report of a failed test.
 
@@ -77,7 +50,7 @@ def describe(item: pytest.Item, report: pytest.TestReport, raised: pytest.Except
         seed: The seed of the run of pytest.
     """
     failure = item.stash.get(FAILURE, None)
-    trace = item.stash.get(TRACES, "") or (item.stash[STAGE].trace.getvalue() if STAGE in item.stash else "")
+    trace = item.stash.get(TRACES, "") or (item.stash[FIXTURES].trace.getvalue() if FIXTURES in item.stash else "")
     lines = [f"seed {seed}; run it again with --resonate-seed={seed}"]
     facts: dict[str, object] = {"resonate_seed": seed}
     if failure is not None:
@@ -88,7 +61,7 @@ def describe(item: pytest.Item, report: pytest.TestReport, raised: pytest.Except
             facts["resonate_seed"] = failure.seed
         story = []  # it is in the message of the failure
     else:
-        story = story_of(trace)
+        story = story_of_recording(trace)
     if story:
         left_out = len(story) - MOST_STORY
         lines.append("story:" if left_out <= 0 else f"story, the last {MOST_STORY} of {len(story)} lines:")

@@ -13,11 +13,11 @@ import pytest
 
 from .choices import Choices
 from .exploration import explore
-from .failing import FAILURE, TRACES
 from .failures import Failure
+from .pytest_fixtures import Fixtures, fixtures_of
+from .pytest_report import FAILURE, TRACES
 from .regressions import Source
 from .scenarios import name_of, source_of
-from .stage import Stage, stage_of
 from .tokens import decode
 from .traces import trace_of
 
@@ -141,26 +141,26 @@ def _scenario(item: pytest.Function, shared: Mapping[str, Any], used: list[str],
         return with_world
 
     wants_choices = "resonate_choices" in item._fixtureinfo.argnames
-    # Each run is its own stage; `Choices.follow` records the store of the shortest run.
-    options = replace(stage_of(item, back_end).options, record=False)
+    # Each run has its own fixtures; `Choices.follow` records the store of the shortest run.
+    options = replace(fixtures_of(item, back_end).options, record=False)
 
     @functools.wraps(function)
     def with_choices(choices: Choices) -> None:
-        stage = Stage(options)
+        fixtures = Fixtures(options)
         arguments = dict(shared)
         if wants_choices:
             arguments["resonate_choices"] = choices
         try:
             for name in used:
-                arguments[f"resonate_{name}"] = getattr(stage, name)
-            if "store" in vars(stage):
-                choices.follow(stage.store)
+                arguments[f"resonate_{name}"] = getattr(fixtures, name)
+            if "store" in vars(fixtures):
+                choices.follow(fixtures.store)
             function(**arguments)
         except BaseException:
             with suppress(AssertionError):  # of an unsound store: the first failure is the one to see
-                stage.close()
+                fixtures.close()
             raise
-        stage.close()
+        fixtures.close()
 
     return with_choices
 

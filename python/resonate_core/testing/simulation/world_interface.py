@@ -10,19 +10,19 @@ from ..._core import ManualClock, Store
 if TYPE_CHECKING:
     from ...calls.wakeup import Watching
     from ..choices import Choices
-    from .life import Life
+    from .incarnation import Incarnation
     from .loop import SimulationLoop
 
-__all__ = ["System"]
+__all__ = ["WorldInterface"]
 
 
-class System(Protocol):
+class WorldInterface(Protocol):
     """A simulation, as its network, its processes and their stores see it."""
 
     clock: ManualClock
     _choices: Choices
     _loop: SimulationLoop
-    _life: Life
+    _incarnation: Incarnation
     _network: Any
     _histories: Any
     _changes: int
@@ -47,25 +47,25 @@ class System(Protocol):
     def _number(self) -> int:
         """Return a new number."""
 
-    def _crash(self, life: Life, why: str) -> None:
-        """Crash the process of a life."""
+    def _crash(self, incarnation: Incarnation, why: str) -> None:
+        """Crash the process of an incarnation."""
 
     def _plan_start(self, process: Any) -> None:
         """Start a process again later."""
 
-    def _forget(self, life: Life) -> None:
-        """End what other parts keep for a life that is over."""
+    def _forget(self, incarnation: Incarnation) -> None:
+        """End what other parts keep for an incarnation that is over."""
 
     def _wake(self, name: str) -> None:
         """Wake a process, as a commit does."""
 
-    def _watch(self, life: Life, descriptor: int, **options: Any) -> Watching:
+    def _watch(self, incarnation: Incarnation, descriptor: int, **options: Any) -> Watching:
         """Watch the store for a process."""
 
-    def _line(self, life: Life) -> Any:
+    def _line(self, incarnation: Incarnation) -> Any:
         """Return the `RequestLine` of a process."""
 
-    def _process_store(self, life: Life) -> Any:
+    def _process_store(self, incarnation: Incarnation) -> Any:
         """Return the `ProcessStore` of a process."""
 
     async def _change_after(self, seen: int, left: float | None) -> None:

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from ..worker import Worker
     from .servers import LiveServer
 
-__all__ = ["STAGE", "Stage", "StageOptions", "forget", "options_of", "stage_of"]
+__all__ = ["FIXTURES", "FixtureOptions", "Fixtures", "fixtures_of", "forget", "options_of"]
 
 DEFAULT_SCHEMA = "resonate_test"
 """The schema of PostgreSQL, if the URL names none; processes of pytest-xdist append their names."""
 
 
 @dataclass(frozen=True)
-class StageOptions:
-    """How the parts of a stage are made.
+class FixtureOptions:
+    """How the fixtures of a test are made.
 
     Attributes:
         back_end: `memory`, `sqlite` or `postgres`.
@@ -56,21 +56,21 @@ class StageOptions:
     folder: Callable[[], Path] = Path
 
 
-class Stage:
+class Fixtures:
     """The clock, store, worker and server of one test, or of one run of an explored test; each is made at its first use.
 
     Args:
         options: How they are made.
 
     Example:
-        >>> from resonate_core.testing.stage import Stage, StageOptions
-        >>> stage = Stage(StageOptions(store={"rules": "strict"}))
-        >>> stage.store.rules, stage.clock.now
+        >>> from resonate_core.testing.pytest_fixtures import Fixtures, FixtureOptions
+        >>> fixtures = Fixtures(FixtureOptions(store={"rules": "strict"}))
+        >>> fixtures.store.rules, fixtures.clock.now
         ('strict', 0)
-        >>> stage.close()
+        >>> fixtures.close()
     """
 
-    def __init__(self, options: StageOptions) -> None:
+    def __init__(self, options: FixtureOptions) -> None:
         self.options = options
         self.trace = io.StringIO()
         self._closing = ExitStack()
@@ -142,7 +142,7 @@ class Stage:
         return server
 
     def close(self) -> None:
-        """Stop the server, check the store and close it. It has no effect on a closed stage.
+        """Stop the server, check the store and close it. A second call has no effect.
 
         Raises:
             AssertionError: The store breaks an invariant.
@@ -162,7 +162,7 @@ def own_schema(url: str) -> str:
     """Return the URL with a schema for this process of pytest, so that parallel processes do not share one.
 
     Example:
-        >>> from resonate_core.testing.stage import own_schema
+        >>> from resonate_core.testing.pytest_fixtures import own_schema
         >>> own_schema("postgresql://localhost/test").rpartition("_test")[0]
         'postgresql://localhost/test?schema=resonate'
     """
@@ -173,35 +173,35 @@ def own_schema(url: str) -> str:
     return urlunsplit(parts._replace(query=urlencode(query)))
 
 
-STAGE: pytest.StashKey[Stage] = pytest.StashKey()
-"""Where an item has its stage."""
+FIXTURES: pytest.StashKey[Fixtures] = pytest.StashKey()
+"""Where an item has its fixtures."""
 
 
-def stage_of(item: pytest.Item, default: str, back_end: str | None = None) -> Stage:
-    """Return the stage of a test, which is made at the first call.
+def fixtures_of(item: pytest.Item, default: str, back_end: str | None = None) -> Fixtures:
+    """Return the fixtures of a test, which are made at the first call.
 
     Args:
         item: The test.
         default: The storage of tests that choose none.
         back_end: The storage that the test chooses.
     """
-    if STAGE not in item.stash:
-        item.stash[STAGE] = Stage(options_of(item, default))
-    stage = item.stash[STAGE]
+    if FIXTURES not in item.stash:
+        item.stash[FIXTURES] = Fixtures(options_of(item, default))
+    fixtures = item.stash[FIXTURES]
     if back_end is not None:
-        stage.options = replace(stage.options, back_end=back_end)
-    return stage
+        fixtures.options = replace(fixtures.options, back_end=back_end)
+    return fixtures
 
 
 def forget(item: pytest.Item) -> None:
-    """Close the stage of a test, if it has one: its next attempt gets a new one."""
-    stage = item.stash.get(STAGE, None)
-    if stage is not None:
-        del item.stash[STAGE]
-        stage.close()
+    """Close the fixtures of a test, if it has any: its next attempt gets new ones."""
+    fixtures = item.stash.get(FIXTURES, None)
+    if fixtures is not None:
+        del item.stash[FIXTURES]
+        fixtures.close()
 
 
-def options_of(item: pytest.Item, back_end: str) -> StageOptions:
+def options_of(item: pytest.Item, back_end: str) -> FixtureOptions:
     """Read the options of a test from its markers and the settings.
 
     Args:
@@ -218,7 +218,7 @@ def options_of(item: pytest.Item, back_end: str) -> StageOptions:
         clock = {"start": SystemClock().now}  # clients compute deadlines with the system's clock
     record = store.pop("record", True)
     place = worker.pop("place", "" if worker else config.getini("resonate_worker"))
-    return StageOptions(
+    return FixtureOptions(
         back_end=back_end,
         clock=clock,
         store=store,

@@ -1,13 +1,14 @@
-"""What a store did, as lines of a story."""
+"""The story of a recording: what a store did, one line for each request and step that changed it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 from ..explain.recordings import LineReader
 
-__all__ = ["StoryWriter", "sentence", "step_sentence"]
+__all__ = ["StoryWriter", "sentence", "step_sentence", "story_of_recording"]
 
 #: Requests that change nothing.
 _READS = (".get", ".search", ".list", ".stats")
@@ -50,6 +51,32 @@ class StoryWriter:
             if note is not None:
                 self._note(note)
         return len(text)
+
+
+def story_of_recording(trace: str) -> list[str]:
+    """Return the lines of a recording as a story: what each request and internal step did, and when.
+
+    Args:
+        trace: The text of a recording (`Store.record`).
+
+    Example:
+        >>> import io
+        >>> import resonate_core as rc
+        >>> from resonate_core.testing.recording_story import story_of_recording
+        >>> clock, trace = rc.ManualClock(), io.StringIO()
+        >>> store = rc.Store(clock=clock)
+        >>> with store.record(trace):
+        ...     _ = store.jobs.enqueue("email", id="mail-1", good_for=5000)
+        ...     _ = clock.advance(5000)
+        >>> for line in story_of_recording(trace.getvalue()):
+        ...     print(line)
+             0  job.enqueue mail-1 (pending)
+          5000  job mail-1 expires
+    """
+    lines = [json.loads(line) for line in trace.splitlines()]
+    sentences = [(line["now"], text) for line in lines if (text := sentence(line)) is not None]
+    width = max([6, *(len(str(at)) for at, _ in sentences)])
+    return [f"{at:>{width}}  {text}" for at, text in sentences]
 
 
 def step_sentence(kind: str, id: str) -> str:

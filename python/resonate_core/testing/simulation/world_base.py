@@ -12,7 +12,7 @@ from ..._core import ManualClock, Promise, Store
 from ...errors import Invalid, NotFound
 from ...worker import environment as worker_environment
 from .handlers import environment_of
-from .life import Life, current_life
+from .incarnation import Incarnation, current_incarnation
 from .loop import SimulationLoop
 from .network import Network, RequestLine
 from .process_store import ProcessStore
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .power import StoreFile
     from .processes import Process
 
-__all__ = ["Ground", "is_settled", "wake"]
+__all__ = ["WorldBase", "is_settled", "wake"]
 
 #: The ends of kinds that change nothing, in lines of a recording that begin with ``{"kind":"``.
 _READS = (".get", ".search", ".list", ".stats")
@@ -38,13 +38,13 @@ _READS = (".get", ".search", ".list", ".stats")
 class _Sink:
     """Takes the recording of the store: each request and each step, with the process that caused it."""
 
-    def __init__(self, world: Ground) -> None:
+    def __init__(self, world: WorldBase) -> None:
         self._world = world
         self._loop = world._loop
 
     def write(self, text: str) -> int:
         loop = self._loop
-        loop.trace.append((loop.life.name, text))
+        loop.trace.append((loop.incarnation.name, text))
         kind = text[9 : text.find('"', 9)]
         if not kind.endswith(_READS):
             loop.changed = True
@@ -54,7 +54,7 @@ class _Sink:
         return len(text)
 
 
-class Ground:
+class WorldBase:
     """The parts of a `World` that its other parts need.
 
     Args:
@@ -65,12 +65,12 @@ class Ground:
     def __init__(self, choices: Choices, *, most_steps: int = 1_000_000) -> None:
         self._choices = choices
         self.clock = ManualClock()
-        self._life = Life("scenario")
+        self._incarnation = Incarnation("scenario")
         self._store: Store[ManualClock] | None = None
-        self._loop = SimulationLoop(choices, self.clock, lambda: self.store, self._life, most_steps)  # type: ignore[abstract]
+        self._loop = SimulationLoop(choices, self.clock, lambda: self.store, self._incarnation, most_steps)  # type: ignore[abstract]
         self._network = Network(self)
         self._processes: dict[str, Process] = {}
-        self._lines: dict[int, tuple[Life, RequestLine]] = {}
+        self._lines: dict[int, tuple[Incarnation, RequestLine]] = {}
         self._stores: dict[int, ProcessStore] = {}
         self._tasks: dict[Any, WorkerTask[Any, Any]] = {}
         self._watches = Watches(self)
@@ -88,10 +88,10 @@ class Ground:
         self._programs: dict[str, tuple[str, Callable[[Any], Any]]] = {}
         self._at_end: list[Callable[[], object]] = []
         self._guards: Guards | None = None
-        self._client_life = Life("client")
+        self._client_incarnation = Incarnation("client")
         self._context = contextvars.Context()  # of what belongs to no process
-        self._context.run(current_life.set, self._life)
-        self._context.run(worker_environment.default.set, environment_of(self, self._life))
+        self._context.run(current_incarnation.set, self._incarnation)
+        self._context.run(worker_environment.default.set, environment_of(self, self._incarnation))
         self._loop.unhandled = self._unhandled
 
     def __repr__(self) -> str:
@@ -151,8 +151,8 @@ class Ground:
             >>> simulate(scenario).story
             ['0 ms  the provider is down']
         """
-        life = current_life.get(self._life)
-        self._note(text if life is self._life else f"{life.name}: {text}")
+        incarnation = current_incarnation.get(self._incarnation)
+        self._note(text if incarnation is self._incarnation else f"{incarnation.name}: {text}")
 
     def _note(self, text: str) -> None:
         self._loop.trace.append((None, self.now, text))
@@ -191,8 +191,8 @@ class Ground:
             if timer is not None:
                 timer.cancel()
 
-    def _watch(self, life: Life, descriptor: int, **options: Any) -> Watching:
-        return self._watches.add(life, descriptor, options)
+    def _watch(self, incarnation: Incarnation, descriptor: int, **options: Any) -> Watching:
+        return self._watches.add(incarnation, descriptor, options)
 
     def _wake(self, name: str) -> None:
         self._watches.wake(name)
@@ -242,12 +242,12 @@ class Ground:
         """
         process = self._named(name)
         process.crash()
-        if process.life.dead:
+        if process.incarnation.dead:
             process.start()
 
-    def _crash(self, life: Life, why: str) -> None:
-        process = self._processes.get(life.name)
-        if process is not None and process.life is life:
+    def _crash(self, incarnation: Incarnation, why: str) -> None:
+        process = self._processes.get(incarnation.name)
+        if process is not None and process.incarnation is incarnation:
             process.crash(why)
 
     def _plan_start(self, process: Process) -> None:
@@ -257,28 +257,28 @@ class Ground:
         length = self._choices.integer(1, max(1, longest), "delay")
 
         def start() -> None:
-            if process.life.dead:
+            if process.incarnation.dead:
                 process.start()
 
         self._later(length, start)
 
-    def _line(self, life: Life) -> RequestLine:
-        found = self._lines.get(id(life))
+    def _line(self, incarnation: Incarnation) -> RequestLine:
+        found = self._lines.get(id(incarnation))
         if found is None:
-            found = self._lines[id(life)] = (life, RequestLine(self._network, life))
+            found = self._lines[id(incarnation)] = (incarnation, RequestLine(self._network, incarnation))
         return found[1]
 
-    def _process_store(self, life: Life) -> ProcessStore:
-        store = self._stores.get(id(life))
+    def _process_store(self, incarnation: Incarnation) -> ProcessStore:
+        store = self._stores.get(id(incarnation))
         if store is None:
-            store = self._stores[id(life)] = ProcessStore(self, life)
+            store = self._stores[id(incarnation)] = ProcessStore(self, incarnation)
         return store
 
-    def _forget(self, life: Life) -> None:
-        self._watches.drop(life)
-        server = self._servers.get(life.name)
-        if server is not None and server.life is life:
-            self._serving.pop(life.name, None)
+    def _forget(self, incarnation: Incarnation) -> None:
+        self._watches.drop(incarnation)
+        server = self._servers.get(incarnation.name)
+        if server is not None and server.incarnation is incarnation:
+            self._serving.pop(incarnation.name, None)
             server.end()
 
     def _completed(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""A process of a simulation from one start to its crash; the next start begins another life."""
+"""A process of a simulation from one start to its crash; the next start begins another incarnation."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 
 from .abandoned import abandon
 
-__all__ = ["Crashed", "Life", "current_life"]
+__all__ = ["Crashed", "Incarnation", "current_incarnation"]
 
-current_life: ContextVar[Life] = ContextVar("resonate_core_simulated_life")
+current_incarnation: ContextVar[Incarnation] = ContextVar("resonate_core_simulated_incarnation")
 
 
 class Crashed(BaseException):
     """Raised by a request of a worker whose process has crashed, to end the calls of the worker. Code of the program never sees it."""
 
 
-class Life:
-    """One life of a process.
+class Incarnation:
+    """One incarnation of a process.
 
     Args:
         name: The name of the process.
-        number: The number of its lives before this one.
+        number: The number of its incarnations before this one.
 
     Attributes:
         dead: Whether it has ended: no code of it runs any more.
@@ -52,10 +52,10 @@ class Life:
         self.end: Callable[[], None] = _never
 
     def __repr__(self) -> str:
-        return f"<Life {self.number} of {self.name!r}{' (over)' if self.dead else ''}>"
+        return f"<Incarnation {self.number} of {self.name!r}{' (over)' if self.dead else ''}>"
 
     def bury(self, tasks: list[asyncio.Task[Any]]) -> None:
-        """End this life. Its tasks are kept and never run again, not even when they are freed."""
+        """End this incarnation. Its tasks are kept and never run again, not even when they are freed."""
         self.dead = True
         self.tasks = tasks
         frames = []
@@ -68,4 +68,4 @@ class Life:
 
 
 def _never() -> None:
-    raise AssertionError("this life cannot end")
+    raise AssertionError("this incarnation cannot end")

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...notebook.html import report_text
-from ..stories import sentence
+from ..recording_story import sentence
 
-__all__ = ["events_of", "recording_of", "story_of", "trace_of"]
+__all__ = ["events_of", "recording_of", "story_of_run", "trace_of"]
 
 #: Lines that say nothing of what became of a promise or a job.
 _SILENT = ("job.heartbeat", "task.heartbeat")
@@ -29,7 +29,7 @@ def trace_of(raw: Iterable[Any]) -> list[str]:
     return lines
 
 
-def story_of(raw: Iterable[Any]) -> list[str]:
+def story_of_run(raw: Iterable[Any]) -> list[str]:
     """Return crashes, faults and notes, and what was claimed, started, completed and settled, with the instants in ms."""
     sentences: list[tuple[int, str]] = []
     for one in raw:
