@@ -10,8 +10,8 @@ from browser.pages import Opener, Shop, showing
 from browser.views import VIEWS
 from resonate_core.ui import UiOptions
 from resonate_core.ui.app import UiApp
+from resonate_core.ui.dashboard import Dashboard
 from resonate_core.ui.principal import Principal
-from resonate_core.ui.site import Site
 from server.live_server import live
 
 ACTIONS = [
@@ -64,7 +64,7 @@ def token_app(store: Any) -> UiApp:
         given = dict(scope["headers"]).get(b"authorization")
         return 401 if given is None else roles.get(given.decode(), 401)
 
-    return UiApp(Site(store, UiOptions()), who, requires_token=True)
+    return UiApp(Dashboard(store, UiOptions()), who, requires_token=True)
 
 
 def test_a_token_is_asked_for_and_kept_in_this_tab(open_page: Opener) -> None:

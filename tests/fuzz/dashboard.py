@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 import resonate_core as rc
 from fuzz.mutations import JUNK, changed, changed_bytes, text
 from resonate_core.history import History
-from resonate_core.ui.journeys import Journey
+from resonate_core.ui.recording import Recording
 from ui.ui_client import ACTIONS, PAGE, VIEWS, Client, client_of, scene
 
 NDJSON = {"content-type": "application/x-ndjson", "x-resonate-ui": "1"}
@@ -78,11 +78,11 @@ def recordings(random: Random, ui: Client) -> None:
     """Every reader of recordings."""
     lines = hostile(random)
     given: Any = lines if random.random() < 0.5 else [line.encode("utf-8", "surrogatepass") for line in lines]
-    for read in (History, rc.display.timeline_data, Journey, rc.replay):
+    for read in (History, rc.display.timeline_data, Recording, rc.replay):
         made = None
         with contextlib.suppress(rc.Invalid, *([UnicodeEncodeError] if read is rc.replay else [])):
             made = read(given)
-        if isinstance(made, Journey):
+        if isinstance(made, Recording):
             n = random.randrange(len(made.events))
             assert made.state(n).check() == [], n
 

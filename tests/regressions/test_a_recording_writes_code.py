@@ -19,7 +19,7 @@ from resonate_core.explain.recordings import KINDS, STEPS
 from resonate_core.history import History
 from resonate_core.testing import stories
 from resonate_core.testing.regressions import Source, text_of
-from resonate_core.ui.journeys import Journey
+from resonate_core.ui.recording import Recording
 from resonate_core.ui.steps import step_text
 from ui.ui_client import Client, client_of
 
@@ -140,7 +140,7 @@ ROWS = [(name, json.dumps(line), why) for name, line, why in BROKEN] + [
 @pytest.mark.parametrize(("line", "why"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_every_reader_refuses_a_line_that_breaks_a_rule(line: str, why: str) -> None:
     lines = [*recorded()[:2], line]
-    for read in (Journey, History, rc.display.timeline_data):
+    for read in (Recording, History, rc.display.timeline_data):
         with pytest.raises(rc.Invalid, match="trace line 3: ") as caught:
             read(lines)
         assert why in str(caught.value) and len(str(caught.value)) < 400
@@ -153,7 +153,7 @@ def test_a_snapshot_that_breaks_an_invariant_is_refused() -> None:
     first = json.loads(lines[0])
     first["res"]["snapshot"]["promises"] = [{"id": "a"}]
     with pytest.raises(rc.Invalid, match="trace line 1"):
-        Journey([json.dumps(first)])
+        Recording([json.dumps(first)])
 
 
 def only_literals_and_known_calls(code: str) -> None:

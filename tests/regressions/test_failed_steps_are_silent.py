@@ -27,11 +27,11 @@ from resonate_core.base.failed_attempts import FailedAttempt, failed_attempts
 from resonate_core.connection import Connection, sdk
 from resonate_core.explain.call_tree import calls_of
 from resonate_core.ui.access import StoreAccess
+from resonate_core.ui.dashboard import Dashboard
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.parameters import Parameters
 from resonate_core.ui.principal import Principal
 from resonate_core.ui.redaction import Redaction, Rules
-from resonate_core.ui.site import Site
 from resonate_core.ui.workflows import promise, workflow, workflows
 
 LOGGER = "resonate_core.connection.attempts"
@@ -253,7 +253,7 @@ def test_no_view_of_a_dashboard_shows_the_error_of_a_redacted_function(redact: d
         resonate.options(timeout=FAR).run("o", shop)
         resonate.options(timeout=FAR).run("alone", pay)
         await connection.settle()
-        site = Site(store, UiOptions(**redact))
+        dashboard = Dashboard(store, UiOptions(**redact))
         told = f"attempt 1 of pay failed with {error}; the next one begins at"
         for name, view, given in [
             ("workflows", workflows, ""),
@@ -261,8 +261,8 @@ def test_no_view_of_a_dashboard_shows_the_error_of_a_redacted_function(redact: d
             ("workflow", workflow, "id=alone"),
             ("promise", promise, "id=o:1"),
         ]:
-            access = StoreAccess(store, Principal("operate"), Redaction(site.rules))
-            shown = json.dumps(access.redaction.document(view(access, Parameters(given), site)))
+            access = StoreAccess(store, Principal("operate"), Redaction(dashboard.rules))
+            shown = json.dumps(access.redaction.document(view(access, Parameters(given), dashboard)))
             assert told in shown, name
             assert ("4111" in shown) == ("4111" in error), name
         await resonate.stop()

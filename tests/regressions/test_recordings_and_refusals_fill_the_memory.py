@@ -17,7 +17,7 @@ ROOM = 400_000_000
 SETUP = f"""
 import io, json, os, resource
 import resonate_core as rc
-from resonate_core.ui.journeys import Journey
+from resonate_core.ui.recording import Recording
 from ui.ui_client import PAGE, Client, client_of
 pages = int(open("/proc/self/statm").read().split()[5])
 resource.setrlimit(resource.RLIMIT_DATA, (pages * resource.getpagesize() + {ROOM},) * 2)
@@ -69,7 +69,7 @@ for clock in (0, 1_700_000_000_000):
     data = rc.display.timeline_data(lines)
     assert data["end"] == 2**63 - 1 and all(len(fold["done"]) <= 241 for fold in data["folds"]), data
     rc.display.export_html(lines, os.devnull)
-    assert Journey(lines).events[-1].at == 2**63 - 1
+    assert Recording(lines).events[-1].at == 2**63 - 1
 """
 REFUSALS = """
 ui = client_of(rc.Store(clock=rc.ManualClock()), "none")

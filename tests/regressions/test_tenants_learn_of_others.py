@@ -16,9 +16,9 @@ from resonate_core.server.dashboard import _principal
 from resonate_core.ui import events, sizes
 from resonate_core.ui.app import UiApp
 from resonate_core.ui.cursors import Cursors
+from resonate_core.ui.dashboard import Dashboard
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.parameters import BadParameter
-from resonate_core.ui.site import Site
 from ui.ui_client import PAGE, Client
 
 MakeStore = Callable[..., rc.Store]
@@ -29,9 +29,9 @@ def who(prefix: str, role: str = "read", name: str | None = None) -> Any:
     return _principal(Identity(admin=False, prefix=prefix, dashboard=role, name=name), "127.0.0.1")
 
 
-def client(store: rc.Store, prefix: str, site: Site | None = None, **given: Any) -> Client:
+def client(store: rc.Store, prefix: str, dashboard: Dashboard | None = None, **given: Any) -> Client:
     one = who(prefix, **given)
-    return Client(UiApp(site or Site(store, UiOptions(secret="of the processes of this test")), lambda scope: one))
+    return Client(UiApp(dashboard or Dashboard(store, UiOptions(secret="of the processes of this test")), lambda scope: one))
 
 
 def fill(store: rc.Store, prefix: str) -> None:
@@ -231,8 +231,8 @@ def test_redaction_by_type_does_not_tell_of_an_id_of_others(tag: str) -> None:
     store = rc.Store(clock=rc.ManualClock(1000))
     crowd(store)
     store.jobs.enqueue("card", {"pan": "4111"}, id="a.card")
-    site = Site(store, UiOptions(redact_types=["card"]))
-    ui = client(store, "b.", site, role="operate")
+    dashboard = Dashboard(store, UiOptions(redact_types=["card"]))
+    ui = client(store, "b.", dashboard, role="operate")
     seen = []
     for place, above in enumerate(("a.card", "a.secret-job-two", "a.none", "zzz.none")):
         id = f"b.{place}"
@@ -250,12 +250,12 @@ def test_a_cursor_says_nothing_and_is_its_owners(make_store: MakeStore, view: st
     store = make_store(clock=rc.ManualClock(1000))
     for prefix in ("a.", "b."):
         fill(store, prefix)
-    site = Site(store, UiOptions())
+    dashboard = Dashboard(store, UiOptions())
     for prefix in ("a.", "b.", ""):
-        acting = client(store, prefix, site, role="operate")
+        acting = client(store, prefix, dashboard, role="operate")
         for number in range(3):
             acting.do("job.cancel", {"id": f"{prefix}none-{number}"})
-    ui = {prefix: client(store, prefix, site) for prefix in ("a.", "b.", "")}
+    ui = {prefix: client(store, prefix, dashboard) for prefix in ("a.", "b.", "")}
     cursors = {prefix: one.see(view, limit=1)["next"] for prefix, one in ui.items()}
     for prefix, cursor in cursors.items():
         assert cursor is not None and not any(part in cursor for part in ("secret", "a.", "b.", "one", "/"))
@@ -263,8 +263,8 @@ def test_a_cursor_says_nothing_and_is_its_owners(make_store: MakeStore, view: st
         for other in set(ui) - {prefix}:
             refused = ui[other].get(view, cursor=cursor)
             assert refused.status_code == 400 and "read the first page again" in refused.json()["error"]
-        assert client(store, prefix, site, name="ann").get(view, cursor=cursor).status_code == 400
-        assert client(store, prefix, site, role="operate").get(view, cursor=cursor).status_code == 400
+        assert client(store, prefix, dashboard, name="ann").get(view, cursor=cursor).status_code == 400
+        assert client(store, prefix, dashboard, role="operate").get(view, cursor=cursor).status_code == 400
         other_view = "tasks" if view != "tasks" else "jobs"
         assert ui[prefix].get(other_view, cursor=cursor).status_code == 400
         changed = cursor[:-3] + ("AAA" if cursor[-3:] != "AAA" else "BBB")
@@ -300,9 +300,15 @@ def test_a_cursor_of_long_ids(store: rc.Store) -> None:
 
 def test_cursors_of_processes_that_share_a_secret(store: rc.Store) -> None:
     fill(store, "b.")
-    sites = [Site(store, UiOptions(secret=secret)) for secret in ("s" * 16, "s" * 16, "t" * 16, None, None)]
-    cursor = client(store, "b.", sites[0]).see("jobs", limit=1)["next"]
-    assert [client(store, "b.", site).get("jobs", cursor=cursor).status_code for site in sites] == [200, 200, 400, 400, 400]
+    dashboards = [Dashboard(store, UiOptions(secret=secret)) for secret in ("s" * 16, "s" * 16, "t" * 16, None, None)]
+    cursor = client(store, "b.", dashboards[0]).see("jobs", limit=1)["next"]
+    assert [client(store, "b.", dashboard).get("jobs", cursor=cursor).status_code for dashboard in dashboards] == [
+        200,
+        200,
+        400,
+        400,
+        400,
+    ]
     with pytest.raises(ValueError, match="secret must have at least 16 characters"):
         UiOptions(secret="short")
 
@@ -330,7 +336,7 @@ def test_events_of_a_tenant_come_at_a_pace(monkeypatch: pytest.MonkeyPatch) -> N
     store = rc.Store(clock=rc.ManualClock(1000))
 
     async def ticks(writes: bool) -> list[dict[str, Any]]:
-        app = UiApp(Site(store, UiOptions()), lambda scope: who("b."))
+        app = UiApp(Dashboard(store, UiOptions()), lambda scope: who("b."))
         got: list[dict[str, Any]] = []
         number = 0
 
@@ -366,17 +372,17 @@ def test_the_recordings_of_others(store: rc.Store) -> None:
     source = rc.Store(clock=rc.ManualClock(0))
     with source.record(trace):
         fill(source, "a.")
-    site = Site(store, UiOptions())
-    opened = client(store, "a.", site).request(
+    dashboard = Dashboard(store, UiOptions())
+    opened = client(store, "a.", dashboard).request(
         "POST", "api/travel", trace.getvalue(), {**PAGE, "content-type": "application/x-ndjson"}
     )
     id = opened.json()["travel"]
-    b = client(store, "b.", site)
+    b = client(store, "b.", dashboard)
     assert b.see("travel")["items"] == []
     for view in ("travel/state", "travel/steps", "jobs", "workflow", "audit"):
         known, unknown = (b.request("GET", f"api/{view}?{urlencode({'travel': one, 'id': 'a.flow'})}") for one in (id, "none"))
         assert (known.status_code, known.text.replace(id, "ID")) == (unknown.status_code, unknown.text.replace("none", "ID")), view
-    a = client(store, "a.", site)
+    a = client(store, "a.", dashboard)
     assert a.get("travel/state", travel=id).status_code == 200
     first = a.see("travel/steps", travel=id, limit=2)
     following = a.see("travel/steps", travel=id, limit=2, cursor=first["next"])

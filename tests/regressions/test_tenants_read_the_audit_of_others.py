@@ -11,9 +11,9 @@ import pytest
 import resonate_core as rc
 from resonate_core.asgi import AuthSettings, ServerSettings, create_app
 from resonate_core.ui.app import UiApp
+from resonate_core.ui.dashboard import Dashboard
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
-from resonate_core.ui.site import Site
 from ui.ui_client import Client
 
 SECRET = "a secret of thirty-two bytes, or more"
@@ -52,9 +52,9 @@ def test_lines_of_another_prefix_are_not_shown(sub: dict[str, str]) -> None:
 
 
 def test_a_page_of_the_audit_tells_nothing_of_others() -> None:
-    site = Site(rc.Store(clock=rc.ManualClock(0)), UiOptions())
+    dashboard = Dashboard(rc.Store(clock=rc.ManualClock(0)), UiOptions())
     who = {prefix: Principal("operate", prefix=prefix) for prefix in ("a.", "b.", "")}
-    ui = {prefix: Client(UiApp(site, lambda scope, one=one: one)) for prefix, one in who.items()}
+    ui = {prefix: Client(UiApp(dashboard, lambda scope, one=one: one)) for prefix, one in who.items()}
     answers = []
     for noise in (0, 5):
         for _ in range(noise):
@@ -76,7 +76,7 @@ def test_a_page_of_the_audit_tells_nothing_of_others() -> None:
 
 
 def test_numbers_of_many_prefixes_are_bounded() -> None:
-    site = Site(rc.Store(clock=rc.ManualClock(0)), UiOptions(audit_kept=10))
+    dashboard = Dashboard(rc.Store(clock=rc.ManualClock(0)), UiOptions(audit_kept=10))
     for number in range(3000):
-        assert site.audit.add(0, Principal("operate", prefix=f"{number}."), "x", {}, 400, False, None) == 1
-    assert len(site.audit._of_prefix) < 1100
+        assert dashboard.audit.add(0, Principal("operate", prefix=f"{number}."), "x", {}, 400, False, None) == 1
+    assert len(dashboard.audit._of_prefix) < 1100

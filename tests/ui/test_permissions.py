@@ -41,7 +41,7 @@ def test_no_action_without_the_role(store: Any, role: str, preview: bool) -> Non
         answer = ui.do(kind, data, preview=preview)
         assert answer.status_code == 403 and answer.json() == {"error": "Forbidden", "status": 403}, (kind, answer.text)
     assert store.digest() == before
-    lines = ui.app.site.audit.newest(Principal("read"))
+    lines = ui.app.dashboard.audit.newest(Principal("read"))
     assert len(lines) == len(ACTIONS) and {line["status"] for line in lines} == {403}
 
 
@@ -58,7 +58,7 @@ def test_no_view_without_the_role(store: Any) -> None:
 
 def test_a_store_that_is_opened_for_reading_takes_no_action(store: Any) -> None:
     ui = client_of(store)
-    ui.app.site.read_only = True
+    ui.app.dashboard.read_only = True
     answer = ui.do("queue.pause", {"queue": "mail"})
     assert answer.status_code == 403 and "--operate" in answer.json()["error"] and ui.see("session")["role"] == "read"
 

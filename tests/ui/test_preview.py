@@ -115,10 +115,10 @@ def travel(recorded: tuple[str, list[dict[str, Any]]]) -> tuple[Client, str, int
 
 def test_the_state_after_each_event(travel: tuple[Client, str, int], recorded: tuple[str, list[dict[str, Any]]]) -> None:
     ui, id, steps = travel
-    journey = ui.app.site.journeys.get(id, "")
-    kinds = [event.kind for event in journey.events]
+    recording = ui.app.dashboard.recordings.get(id, "")
+    kinds = [event.kind for event in recording.events]
     for n, snapshot in zip([kinds.index("messages.take") - 1, kinds.index("job.cancel"), steps - 1], recorded[1], strict=True):
-        state = journey.state(n)
+        state = recording.state(n)
         state.clock.advance_to(snapshot["now"])  # nothing was due meanwhile
         assert state.snapshot() == snapshot
     listed = ui.see("travel/steps", travel=id, limit=200)["items"]

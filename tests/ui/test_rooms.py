@@ -14,11 +14,11 @@ import pytest
 import resonate_core as rc
 from resonate_core.ui.app import UiApp
 from resonate_core.ui.audit import Audit
-from resonate_core.ui.journeys import Journey
+from resonate_core.ui.dashboard import Dashboard
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
+from resonate_core.ui.recording import Recording
 from resonate_core.ui.rooms import TENANTS, Places, Turns, room_of
-from resonate_core.ui.site import Site
 from ui.ui_client import PAGE, Client
 
 ADMIN = Principal("operate", "ada")
@@ -32,12 +32,12 @@ NDJSON = {"content-type": "application/x-ndjson", "x-resonate-ui": "1"}
 
 def ui_of(store: rc.Store | None = None, **options: Any) -> Client:
     """A dashboard whose sender is named by a header."""
-    site = Site(store or rc.Store(clock=rc.ManualClock(1000)), UiOptions(**options))
+    dashboard = Dashboard(store or rc.Store(clock=rc.ManualClock(1000)), UiOptions(**options))
 
     def who(scope: Any) -> Principal:
         return EVERYBODY[dict(scope["headers"]).get(b"x-who", b"admin").decode()]
 
-    return Client(UiApp(site, who))
+    return Client(UiApp(dashboard, who))
 
 
 def recording(payload: str = "") -> str:
@@ -94,7 +94,7 @@ def test_all_tenants_together_have_room_and_an_administrator_has_more(monkeypatc
 
 def test_a_recording_that_nobody_uses_for_an_hour_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("resonate_core.ui.recordings.seconds", lambda: now[0])
+    monkeypatch.setattr("resonate_core.ui.open_recordings.seconds", lambda: now[0])
     ui = ui_of()
     for who in ("admin", "b"):
         upload(ui, who)
@@ -139,9 +139,9 @@ def test_few_states_are_kept_where_each_takes_much_memory(monkeypatch: pytest.Mo
         for n in range(0, 600, 7):
             store.promises.create(f"b.{n}", timeout=10)
     lines = trace.getvalue().split("\n")
-    usual = Journey(lines)
-    monkeypatch.setattr("resonate_core.ui.journeys._STATES", 200_000)
-    thinned = Journey(lines)
+    usual = Recording(lines)
+    monkeypatch.setattr("resonate_core.ui.recording._STATES", 200_000)
+    thinned = Recording(lines)
     assert 2 <= len(thinned._kept) < len(usual._kept) and 0 in thinned._kept
     assert thinned.bytes < usual.bytes
     for n in (0, 1, 49, 50, 51, 399, 600, 601, len(usual.events) - 1):
@@ -150,7 +150,7 @@ def test_few_states_are_kept_where_each_takes_much_memory(monkeypatch: pytest.Mo
 
 def test_a_recording_that_takes_long_to_play_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ticking = iter(range(0, 100_000, 40))
-    monkeypatch.setattr("resonate_core.ui.journeys.processor_seconds", lambda: float(next(ticking)))
+    monkeypatch.setattr("resonate_core.ui.recording.processor_seconds", lambda: float(next(ticking)))
     store, trace = rc.Store(clock=rc.ManualClock(1000)), io.StringIO()
     with store.record(trace):
         for n in range(10):
@@ -211,7 +211,7 @@ def test_the_requests_of_a_tenant_leave_threads_and_room_for_others(monkeypatch:
     store = rc.Store(clock=rc.ManualClock(1000))
     blocked, running = threading.Event(), threading.Semaphore(0)
 
-    def stuck(access: Any, given: Any, site: Any) -> dict[str, Any]:
+    def stuck(access: Any, given: Any, dashboard: Any) -> dict[str, Any]:
         if access.principal.prefix == "b.":
             running.release()
             blocked.wait(60)
@@ -374,10 +374,10 @@ def test_a_preview_creates_no_unbounded_number_of_large_occurrences() -> None:
 
 
 def test_the_minutes_keep_a_bounded_number_of_queues(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resonate_core.ui.minutes._MOST_QUEUES", 5)
+    monkeypatch.setattr("resonate_core.ui.minute_counts._MOST_QUEUES", 5)
     clock = rc.ManualClock(60_000)
     store = rc.Store(clock=clock)
-    minutes = Site(store, UiOptions()).minutes
+    minutes = Dashboard(store, UiOptions()).minutes
     minutes.look()
     for n in range(20):
         store.jobs.enqueue("t", {}, queue=f"q{n}")

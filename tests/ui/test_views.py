@@ -12,10 +12,10 @@ import resonate_core as rc
 from resonate_core.server.auth import Identity
 from resonate_core.server.authorizer import permit
 from resonate_core.ui.app import UiApp
-from resonate_core.ui.minutes import Minutes
+from resonate_core.ui.dashboard import Dashboard
+from resonate_core.ui.minute_counts import MinuteCounts
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
-from resonate_core.ui.site import Site
 from ui.ui_client import MARKUP, VIEWS, Client, client_of
 
 
@@ -82,7 +82,7 @@ def test_the_last_hour_is_counted_by_minutes(filled: Any, ui: Client) -> None:
 def test_minutes_pass_the_ends_of_hours_and_stay_with_their_queue() -> None:
     hour = 3_600_000
     store = rc.Store(clock=rc.ManualClock(hour - 90_000))
-    minutes = Minutes(store)
+    minutes = MinuteCounts(store)
     minutes.look()
     for name in ("acme.a", "b"):
         for _ in range(4):
@@ -233,7 +233,7 @@ def test_what_is_not_there(ui: Client) -> None:
 
 def test_a_prefix_restricts_every_view(filled: Any) -> None:
     who = Principal("operate", "ann", "flow", None, partial(permit, Identity(False, "flow")))
-    ann = Client(UiApp(Site(filled, UiOptions()), lambda scope: who))
+    ann = Client(UiApp(Dashboard(filled, UiOptions()), lambda scope: who))
     for view, query in VIEWS:
         answer = ann.get(view, **query)
         assert answer.status_code in (200, 403, 404), (view, answer.text)

@@ -11,9 +11,9 @@ import httpx
 
 import resonate_core as rc
 from resonate_core.ui.app import UiApp
+from resonate_core.ui.dashboard import Dashboard
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
-from resonate_core.ui.site import Site
 
 __all__ = ["ACTIONS", "MARKER", "VIEWS", "Client", "client_of", "scene"]
 
@@ -146,7 +146,7 @@ class Client:
 def client_of(store: rc.Store, role: str = "operate", *, prefix: str = "", **options: Any) -> Client:
     """A client of a dashboard on a store."""
     who = Principal(role, "tester", prefix=prefix, address="127.0.0.1")  # type: ignore[arg-type]
-    return Client(UiApp(Site(store, UiOptions(**options)), lambda scope: who))
+    return Client(UiApp(Dashboard(store, UiOptions(**options)), lambda scope: who))
 
 
 def scene(store: Any, secret: str = "ordinary", tagged: bool = True) -> None:

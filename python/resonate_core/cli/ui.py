@@ -124,20 +124,20 @@ def _app(place: str, operate: bool, token: str | None, keys: list[str], types: l
 
 
 def _of_recording(file: Path, options: Any) -> MountedUi:
-    from resonate_core.ui.journeys import Journey
+    from resonate_core.ui.dashboard import Dashboard
     from resonate_core.ui.mounted import MountedUi, local_role
-    from resonate_core.ui.site import Site
+    from resonate_core.ui.recording import Recording
 
     try:
         with open(file, "rb") as lines:
-            journey = Journey(lines, file.name)
+            recording = Recording(lines, file.name)
     except rc.ResonateError as error:
         raise Failure(f"{file}: {error}", Exit.REFUSED) from error
-    made = MountedUi(lambda: journey.state(len(journey.events) - 1), True, local_role, options, "", read_only=True)
+    made = MountedUi(lambda: recording.state(len(recording.events) - 1), True, local_role, options, "", read_only=True)
 
-    def prepare(site: Site) -> None:
-        site.name, site.is_recording = file.name, True
-        site.journeys.add(journey, id=OPENED)
+    def prepare(dashboard: Dashboard) -> None:
+        dashboard.name, dashboard.is_recording = file.name, True
+        dashboard.recordings.add(recording, id=OPENED)
 
     made.prepare = prepare
     return made

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 from .._core import Envelope, RequestLimits, Store
 from ..base.forwarded import client_address
 from ..ui.app import UiApp
+from ..ui.dashboard import Dashboard
 from ..ui.local import local_role
 from ..ui.options import Role, UiOptions
 from ..ui.principal import Principal
-from ..ui.site import Site
 from .authorizer import Authorizer, permit
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def dashboard(
     ui, url = settings.ui, settings.server.url
     secret = None if ui.secret is None else ui.secret.get_secret_value()
     quotas = {name: getattr(ui, name) for name in ("requests", "streams", "recordings", "recording_bytes")}
-    site = Site(store, UiOptions(ui.redact_keys, ui.redact_types, ui.audit_kept, secret=secret, **quotas))
+    made = Dashboard(store, UiOptions(ui.redact_keys, ui.redact_types, ui.audit_kept, secret=secret, **quotas))
     current: list[Runtime] = []
 
     def who(scope: Scope) -> Principal | int:
@@ -71,10 +71,10 @@ def dashboard(
         return asyncio.run_coroutine_threadsafe(run(running, envelope), running.loop).result(_LONGEST)
 
     if settings.delivery.enabled and settings.delivery.processes == 1:  # another process may have the streams
-        site.listening = lambda address: current[0].poll.listens(address)
-    site.counting = lambda: current[0].counting
+        made.listening = lambda address: current[0].poll.listens(address)
+    made.counting = lambda: current[0].counting
     origins = frozenset() if url is None else frozenset((f"{urlsplit(url).scheme}://{urlsplit(url).netloc}".lower(),))
-    return UiApp(site, who, requires_token=authorizer.requires_tokens, limits=limits, run=run_here, origins=origins)
+    return UiApp(made, who, requires_token=authorizer.requires_tokens, limits=limits, run=run_here, origins=origins)
 
 
 def _principal(identity: Identity, address: str | None) -> Principal:

@@ -14,16 +14,16 @@ from urllib.parse import unquote, urlsplit
 from .._core import Envelope, RequestLimits
 from ..errors import ResonateError, StoreBusy, StoreError
 from ..http.single_headers import doubled
-from . import jobs, lookups, messages, overview, queues, schedules, story, stuck_list, travel, workers, workflows
+from . import jobs, lookups, messages, overview, pytest_export, queues, schedules, stuck_list, travel, workers, workflows
 from .access import Refused, StoreAccess
-from .doing import do, need_operator, parsed
+from .action_endpoint import need_operator, parsed, run_action
+from .dashboard import Dashboard
 from .events import Ticker
 from .files import Assets
 from .parameters import BadParameter, Parameters
 from .principal import Principal
 from .redaction import Redaction
 from .rooms import DASHBOARD, Places, Room, Turns, room_of
-from .site import Site
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -49,7 +49,7 @@ HEADERS: list[tuple[bytes, bytes]] = [
 _JSON = (b"content-type", b"application/json")
 _NO_STORE = (b"cache-control", b"no-store")
 
-View = Callable[[StoreAccess, Parameters, Site], dict[str, Any]]
+View = Callable[[StoreAccess, Parameters, Dashboard], dict[str, Any]]
 #: Views of a store as it is, or as of an event of a recording.
 VIEWS: dict[str, View] = {
     "overview": overview.overview,
@@ -99,7 +99,7 @@ class UiApp:
     """An ASGI app that serves one dashboard below the path where it is mounted.
 
     Args:
-        site: The store and what belongs to the dashboard.
+        dashboard: The dashboard.
         who: Returns who sends a request, or the status that refuses it, 401 or 403.
         requires_token: Whether a token is required.
         limits: The limits of a request.
@@ -109,7 +109,7 @@ class UiApp:
 
     def __init__(
         self,
-        site: Site,
+        dashboard: Dashboard,
         who: Callable[[Scope], Principal | int],
         *,
         requires_token: bool = False,
@@ -117,7 +117,7 @@ class UiApp:
         run: Callable[[Envelope], tuple[int, bytes]] | None = None,
         origins: frozenset[str] = frozenset(),
     ) -> None:
-        self.site = site
+        self.dashboard = dashboard
         self._who = who
         self._requires_token = requires_token
         self._limits = limits
@@ -127,10 +127,10 @@ class UiApp:
         self._reads = Turns("resonate-ui", _READS, _OWN_READS)
         self._acts = Turns("resonate-ui-actions", _ACTS)
         self._uploads = Turns("resonate-ui-uploads", _UPLOADS)
-        self._requests = Places(site.options.requests, "ui.requests", "requests to the dashboard", 429)
+        self._requests = Places(dashboard.options.requests, "ui.requests", "requests to the dashboard", 429)
         self._arriving = Places(_MOST_UPLOADS, "uploads", "recordings on their way", 429)
         self._ticker: Ticker | None = None
-        self._has_indexes = site.read_only  # a dashboard that only reads changes no file
+        self._has_indexes = dashboard.read_only  # a dashboard that only reads changes no file
 
     # --- ASGI ---------------------------------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class UiApp:
     async def count_minutes(self) -> None:
         """Count the minutes also while no page is open, until it is cancelled."""
         while True:
-            await asyncio.wrap_future(self._reads.submit(DASHBOARD, self.site.minutes.look))
+            await asyncio.wrap_future(self._reads.submit(DASHBOARD, self.dashboard.minutes.look))
             await asyncio.sleep(_MINUTE)
 
     async def aclose(self) -> None:
@@ -182,7 +182,7 @@ class UiApp:
     # --- JSON ---------------------------------------------------------------------------------------------------------------
 
     async def _api(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
-        redaction = Redaction(self.site.rules)
+        redaction = Redaction(self.dashboard.rules)
         try:
             twice = doubled(scope["headers"])
             if twice is not None:
@@ -210,7 +210,7 @@ class UiApp:
     def _make_indexes(self) -> None:
         """Once, in a thread: without them, the newest jobs and workflows are found by sorting all of them (decision 34)."""
         try:
-            self.site.store.views.index()
+            self.dashboard.store.views.index()
         except ResonateError as error:
             _log.warning("the newest jobs and workflows have no index, and large stores answer slowly: %s", error)
 
@@ -220,14 +220,16 @@ class UiApp:
             if name == "session" and found == 401 and _header(scope, b"authorization") is None:
                 return Principal("none")  # the page learns from it that a token is required
             raise Refused(found, "Unauthorized" if found == 401 else "Forbidden")
-        if self.site.read_only and found.may("operate"):
+        if self.dashboard.read_only and found.may("operate"):
             return replace(found, role="read")
         return found
 
     async def _get(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
         if name == "session":
             access = self._access(who, redaction)
-            await self._show(who, lambda: overview.session(access, self.site, requires_token=self._requires_token), scope, send)
+            await self._show(
+                who, lambda: overview.session(access, self.dashboard, requires_token=self._requires_token), scope, send
+            )
             return
         self._need_read(who)
         given = Parameters(scope.get("query_string", b""))
@@ -249,27 +251,27 @@ class UiApp:
             await _answer(send, 200, b"" if scope["method"] == "HEAD" else made, _JSON, _NO_STORE)
 
     def _viewed(self, name: str, view: View, who: Principal, redaction: Redaction, given: Parameters) -> dict[str, Any]:
-        self.site.minutes.look()
+        self.dashboard.minutes.look()
         access = self._access(who, redaction)
         id = given.text("travel")
         owner = (who.owner, name, id)
         if given.cursor is not None:
-            given = given.at(self.site.cursors.open(given.cursor, owner))
+            given = given.at(self.dashboard.cursors.open(given.cursor, owner))
         if id is not None and name not in OTHERS:
-            journey = travel.journey_of(access, id, self.site)
-            access = StoreAccess(journey.state(travel.place(journey, given)), who, redaction)
-        made = view(access, given, self.site)
+            recording = travel.recording_of(access, id, self.dashboard)
+            access = StoreAccess(recording.state(travel.place(recording, given)), who, redaction)
+        made = view(access, given, self.dashboard)
         if isinstance(made.get("next"), str):
-            made["next"] = self.site.cursors.seal(made["next"], owner)
+            made["next"] = self.dashboard.cursors.seal(made["next"], owner)
         return made
 
     async def _story(self, who: Principal, redaction: Redaction, given: Parameters, send: Send) -> None:
         def write() -> bytes:
             access = self._access(who, redaction)
-            journey = travel.journey_of(access, given.need("travel"), self.site)
+            recording = travel.recording_of(access, given.need("travel"), self.dashboard)
             if who.prefix:
                 raise Refused(403, "a story as a test needs a token without a prefix")
-            return story.pytest_story(access, journey, travel.place(journey, given)).encode()
+            return pytest_export.pytest_code(access, recording, travel.place(recording, given)).encode()
 
         disposition = (b"content-disposition", b'attachment; filename="test_story.py"')
         with self._requests.taken(room_of(who)):
@@ -278,7 +280,7 @@ class UiApp:
 
     async def _events(self, who: Principal, scope: Scope, receive: Receive, send: Send) -> None:
         if self._ticker is None:
-            self._ticker = Ticker(self.site.store, self._looked, self.site.options.streams)
+            self._ticker = Ticker(self.dashboard.store, self._looked, self.dashboard.options.streams)
         if scope["method"] == "HEAD":
             await _answer(send, 200, b"", (b"content-type", b"text/event-stream"), _NO_STORE)
             return
@@ -292,7 +294,7 @@ class UiApp:
             raise Refused(405 if name in READS else 404, "only do, travel and travel/fork take a POST")
         # The role is judged before headers and the body are read: a stranger causes no work that grows with the request.
         if name == "do":
-            await self._call(who, lambda: need_operator(who, self.site))
+            await self._call(who, lambda: need_operator(who, self.dashboard))
         else:
             self._need_read(who)
         self._check_page(scope, "application/x-ndjson" if name == "travel" else "application/json")
@@ -310,11 +312,11 @@ class UiApp:
             raise Refused(408, f"the body did not arrive within {_BODY_TIMEOUT} s") from error
         access = self._access(who, redaction)
         if name == "do":
-            return await self._turn(who, lambda: redaction.document(do(access, parsed(body), self.site)), self._acts)
+            return await self._turn(who, lambda: redaction.document(run_action(access, parsed(body), self.dashboard)), self._acts)
         if name == "travel":
             title = unquote(_header(scope, b"x-resonate-name") or "recording")
-            return await self._turn(who, lambda: travel.opened(access, body, title[:80], self.site), self._uploads)
-        return await self._turn(who, lambda: travel.fork(access, parsed(body), self.site), self._uploads)
+            return await self._turn(who, lambda: travel.opened(access, body, title[:80], self.dashboard), self._uploads)
+        return await self._turn(who, lambda: travel.fork(access, parsed(body), self.dashboard), self._uploads)
 
     def _check_page(self, scope: Scope, content_type: str) -> None:
         """Refuse what a page of another origin could send: it cannot choose these headers without being asked first."""
@@ -329,10 +331,10 @@ class UiApp:
 
     def _need_read(self, who: Principal) -> None:
         if not who.may("read"):
-            raise Refused(403, self.site.no_role or "Forbidden")
+            raise Refused(403, self.dashboard.no_role or "Forbidden")
 
     def _access(self, who: Principal, redaction: Redaction) -> StoreAccess:
-        return StoreAccess(self.site.store, who, redaction, self._limits, self._run)
+        return StoreAccess(self.dashboard.store, who, redaction, self._limits, self._run)
 
     async def _call(self, who: Principal, function: Callable[[], Any]) -> Any:
         """Run a function beside the event loop, unless too many of the same room wait."""

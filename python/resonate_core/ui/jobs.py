@@ -9,12 +9,12 @@ from ..base.states import JOB_STATES
 from ..explain.call_tree import function_of
 from . import records
 from .access import Refused, StoreAccess
+from .dashboard import Dashboard
 from .lineage import RERUN_OF
 from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
 from .payloads import FULL, SHOWN
 from .searches import JobFilter, find_jobs
-from .site import Site
 from .stuck import explain
 
 __all__ = ["awaited_by", "count", "job", "jobs"]
@@ -47,14 +47,14 @@ def _filter(access: StoreAccess, given: Parameters) -> JobFilter:
     )
 
 
-def jobs(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def jobs(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The matching jobs, newest first."""
     wanted = _filter(access, given)
     found = find_jobs(access, wanted, given.limit, given.cursor)
     return listed([records.job(access, one, brief=True) for one in found.items], found.cursor, found.scan)
 
 
-def count(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def count(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The number of matching jobs, where the queues count it: by state and by queue."""
     wanted = _filter(access, given)
     if wanted.needs_records() or wanted.id or wanted.tags or wanted.type or wanted.since or wanted.until:
@@ -64,7 +64,7 @@ def count(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     return {"count": sum(one["counts"].get(state, 0) for one in stats for state in states), "exact": not access.principal.prefix}
 
 
-def job(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def job(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """One job, with everything that refers to it."""
     id = given.need("id")
     found = access.find("job", id)
@@ -81,13 +81,13 @@ def job(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
         "promise": records.promise(access, promise, type=found["type"], brief=True),
         "awaitedBy": awaited_by(access, id),
         "group": group,
-        "stuck": explain(access, id, site.listening).to_dict(),
+        "stuck": explain(access, id, dashboard.listening).to_dict(),
         "related": {
             "root": tags.get("resonate:origin") if tags.get("resonate:origin") != id else None,
             "schedule": tags.get("resonate:schedule"),
             "retriedFrom": tags.get(RERUN_OF),
         },
-        "messages": message_items(access, access.messages(id), site),
+        "messages": message_items(access, access.messages(id), dashboard),
     }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .access import StoreAccess
+from .dashboard import Dashboard
 from .parameters import Parameters, listed
-from .site import Site
 from .stuck import explain
 
 __all__ = ["audit", "find", "why"]
@@ -14,14 +14,14 @@ __all__ = ["audit", "find", "why"]
 _MOST_FOUND = 20
 
 
-def why(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def why(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """Why an id does not move."""
-    return explain(access, given.need("id"), site.listening).to_dict()
+    return explain(access, given.need("id"), dashboard.listening).to_dict()
 
 
-def audit(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def audit(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The newest actions; of a principal with a prefix, those of principals with the same prefix."""
-    lines = site.audit.newest(access.principal)
+    lines = dashboard.audit.newest(access.principal)
     before = given.number("cursor", 0, 2**62)
     if before is not None:
         lines = [line for line in lines if line["number"] < before]
@@ -29,7 +29,7 @@ def audit(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     return listed(page, page[-1]["number"] if len(lines) > len(page) else None)
 
 
-def find(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def find(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """Records with this id or with ids that begin with it, and queues and schedules of this name."""
     text = given.need("q").strip()
     found: dict[tuple[str, str], dict[str, Any]] = {}

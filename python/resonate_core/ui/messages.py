@@ -7,8 +7,8 @@ from typing import Any
 
 from ..base.instants import when
 from .access import StoreAccess
+from .dashboard import Dashboard
 from .parameters import Parameters, listed
-from .site import Site
 
 __all__ = ["message_items", "messages", "own_messages", "record_of"]
 
@@ -16,7 +16,7 @@ __all__ = ["message_items", "messages", "own_messages", "record_of"]
 _MOST_READ = 1000
 
 
-def messages(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def messages(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The undelivered messages, oldest first."""
     address, limit = given.text("address"), given.limit
     if access.principal.prefix:
@@ -25,11 +25,11 @@ def messages(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
         kept = [message for message in every if address is None or _is_to(address, message["address"])]
         following = start + limit if start + limit < len(kept) else None
         scan = None if complete else {"examined": _MOST_READ, "complete": False, "until": None}
-        return listed(message_items(access, kept[start : start + limit], site), following, scan)
+        return listed(message_items(access, kept[start : start + limit], dashboard), following, scan)
     after = given.number("cursor", 0, 2**63 - 1, 0) or 0
     page = access.store.messages(limit, after=after, addresses=None if address is None else [address])
     found = [record_of(message) for message in page]
-    return listed(message_items(access, found, site), page[-1].number if len(page) == limit else None)
+    return listed(message_items(access, found, dashboard), page[-1].number if len(page) == limit else None)
 
 
 def own_messages(access: StoreAccess) -> tuple[list[Mapping[str, Any]], bool]:
@@ -68,7 +68,7 @@ def record_of(message: Any) -> dict[str, Any]:
     return made
 
 
-def message_items(access: StoreAccess, found: Iterable[Mapping[str, Any]], site: Site) -> list[dict[str, Any]]:
+def message_items(access: StoreAccess, found: Iterable[Mapping[str, Any]], dashboard: Dashboard) -> list[dict[str, Any]]:
     """Return messages as the views show them."""
     now = access.store.now
     made = []
@@ -86,20 +86,20 @@ def message_items(access: StoreAccess, found: Iterable[Mapping[str, Any]], site:
                 "stale": message.get("stale", False),
                 "holder": message.get("holder"),
                 "leasedUntil": message.get("leasedUntil"),
-                "why": _reason(message, now, site),
+                "why": _reason(message, now, dashboard),
             }
         )
     return made
 
 
-def _reason(message: Mapping[str, Any], now: int, site: Site) -> str:
+def _reason(message: Mapping[str, Any], now: int, dashboard: Dashboard) -> str:
     address = message["address"]
     until = message.get("leasedUntil")
     if message.get("stale"):
         return "The task was acquired or fulfilled meanwhile: the message is dropped when it is its turn."
     if until is not None and until > now:
         return f"{message['holder']} is delivering it until {when(until, now)}."
-    listens = None if site.listening is None else site.listening(address)
+    listens = None if dashboard.listening is None else dashboard.listening(address)
     failed = f" {message['attempts']} attempts to deliver it have failed." if message["attempts"] else ""
     if listens is False:
         return f"No worker listens on {address}.{failed}"

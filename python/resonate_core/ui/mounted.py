@@ -14,11 +14,11 @@ from .._core import Store
 from ..base.forwarded import client_address
 from ..calls.store_threads import open_apart
 from .app import UiApp
+from .dashboard import Dashboard
 from .local import local_role
 from .options import ROLES, Role, UiOptions
 from .principal import Principal
 from .proxy import ServerUi
-from .site import Site
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -46,7 +46,7 @@ class MountedUi:
         read_only: Whether the store is opened for reading only.
 
     Attributes:
-        prepare: Called with the site before the first request, to change it.
+        prepare: Called with the dashboard before the first request, to change it.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class MountedUi:
         self._options, self._prefix, self._read_only = options, prefix, read_only
         self._app: UiApp | None = None
         self._opening: asyncio.Lock | None = None
-        self.prepare: Callable[[Site], None] = lambda site: None
+        self.prepare: Callable[[Dashboard], None] = lambda dashboard: None
 
     def matches(self, scope: Scope) -> bool:
         """Return whether this app serves a request: an HTTP request below its prefix."""
@@ -78,9 +78,9 @@ class MountedUi:
         async with self._opening:
             if self._app is None:
                 store = await open_apart(self._open) if self._owned else self._open()
-                site = Site(store, self._options, read_only=self._read_only)
-                self.prepare(site)
-                self._app = UiApp(site, self._principal)
+                dashboard = Dashboard(store, self._options, read_only=self._read_only)
+                self.prepare(dashboard)
+                self._app = UiApp(dashboard, self._principal)
             return self._app
 
     def _principal(self, scope: Scope) -> Principal:
@@ -102,7 +102,7 @@ class MountedUi:
         if app is not None:
             await app.aclose()
             if self._owned:
-                await asyncio.to_thread(app.site.store.close)
+                await asyncio.to_thread(app.dashboard.store.close)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -186,8 +186,8 @@ def create_ui(
     return made
 
 
-def _prepare_without_role(site: Site) -> None:
-    site.no_role = f"this dashboard was given no role: {NO_ROLE}"
+def _prepare_without_role(dashboard: Dashboard) -> None:
+    dashboard.no_role = f"this dashboard was given no role: {NO_ROLE}"
 
 
 def _who(role: Role | Who | None) -> Who:

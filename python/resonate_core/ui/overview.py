@@ -8,11 +8,11 @@ from typing import Any
 
 from .._core import ManualClock, Watch, __version__
 from .access import StoreAccess
-from .facts import put_back_of
+from .dashboard import Dashboard
 from .parameters import Parameters, listed
 from .queues import queue_item
 from .series import days_of, means_of, series_of
-from .site import Site
+from .store_queries import put_back_of
 
 __all__ = ["due_view", "overview", "session"]
 
@@ -31,7 +31,7 @@ _STEPS = {
 }
 
 
-def session(access: StoreAccess, site: Site, *, requires_token: bool) -> dict[str, Any]:
+def session(access: StoreAccess, dashboard: Dashboard, *, requires_token: bool) -> dict[str, Any]:
     """The principal, and the features of this dashboard."""
     store, who = access.store, access.principal
     kind = "database" if store.url is not None else "file" if store.path is not None else "memory"
@@ -40,29 +40,29 @@ def session(access: StoreAccess, site: Site, *, requires_token: bool) -> dict[st
     return {
         "role": who.role,
         "requiresToken": requires_token,
-        "noRole": site.no_role,
+        "noRole": dashboard.no_role,
         "name": None if who.name is None else who.name[:200],
         "prefix": who.prefix,
         "now": store.now,
         "clock": clock,
         "place": {
-            "kind": "recording" if site.is_recording else kind,
-            "name": (site.name or store.url or store.path) if who.may("read") and not who.prefix else None,
+            "kind": "recording" if dashboard.is_recording else kind,
+            "name": (dashboard.name or store.url or store.path) if who.may("read") and not who.prefix else None,
         },
         "version": __version__,
-        "readOnly": site.read_only,
+        "readOnly": dashboard.read_only,
         "refresh": 500,
         "features": {
             "preview": who.may("operate"),
             "travel": True,
             "debug": store.debug,
         },
-        "redacts": site.rules.any,
-        "auditKept": site.options.audit_kept,
+        "redacts": dashboard.rules.any,
+        "auditKept": dashboard.options.audit_kept,
     }
 
 
-def overview(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def overview(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The state of the store as a whole."""
     hours = given.number("hours", 1, 168, 24) or 24
     store, now = access.store, access.store.now
@@ -88,9 +88,9 @@ def overview(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
         "counts": dict(counts),
         "queues": queues[:_MOST_QUEUES],
         "queueCount": len(queues),
-        "series": {"minute": minutes_of(access, site), "hour": series_of(access, None, hours), "day": days_of(stats, now)},
+        "series": {"minute": minutes_of(access, dashboard), "hour": series_of(access, None, hours), "day": days_of(stats, now)},
         "means": means_of(access),
-        "latency": _latency(site) if not access.principal.prefix else {"waitMs": None, "runMs": None},
+        "latency": _latency(dashboard) if not access.principal.prefix else {"waitMs": None, "runMs": None},
         "due": due,
         "nextDue": store.next_due() if not access.principal.prefix else due[0]["at"] if due else None,
         "messages": None if outbox is None else {"waiting": outbox["waiting"], "dropped": outbox["dropped"]},
@@ -98,12 +98,12 @@ def overview(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
     }
 
 
-def minutes_of(access: StoreAccess, site: Site) -> dict[str, Any] | None:
+def minutes_of(access: StoreAccess, dashboard: Dashboard) -> dict[str, Any] | None:
     """Return the series of the last minutes; None of an earlier state, of which no minute was seen."""
-    return site.minutes.series_of(access.principal) if access.store is site.store else None
+    return dashboard.minutes.series_of(access.principal) if access.store is dashboard.store else None
 
 
-def due_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def due_view(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The next internal steps."""
     return listed(_due(access, given.limit), None)
 
@@ -134,9 +134,9 @@ def _problems(names: Iterable[str]) -> list[dict[str, Any]]:
     return [{"name": name, "count": count, "detail": f"{count} × {name.replace('_', ' ')}"} for name, count in counted]
 
 
-def _latency(site: Site) -> dict[str, Any]:
+def _latency(dashboard: Dashboard) -> dict[str, Any]:
     """Quantiles of this process's histograms, as the upper bounds of their buckets."""
-    counting = None if site.counting is None else site.counting()
+    counting = None if dashboard.counting is None else dashboard.counting()
     if counting is None:
         return {"waitMs": None, "runMs": None}
     bounds = list(Watch.buckets)

@@ -10,7 +10,7 @@ from .._core import ManualClock, Store
 from ..base.instants import counted
 from .access import StoreAccess
 from .actions import answered, results_of
-from .journeys import growth_of
+from .recording import growth_of
 from .steps import changes_shown, messages_of, step_text
 from .stuck_promises import awaited_by_task
 

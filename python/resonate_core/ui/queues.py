@@ -9,11 +9,11 @@ from ..base.globs import Globs
 from ..base.instants import NEVER
 from ..base.states import JOB_STATES, UNFINISHED
 from .access import Refused, StoreAccess
-from .facts import jobs_in, queue_row
+from .dashboard import Dashboard
 from .parameters import Parameters, listed
 from .policies import defaults_in_words
 from .series import series_of
-from .site import Site
+from .store_queries import jobs_in, queue_row
 from .stuck_jobs import next_token
 
 __all__ = ["groups", "queue", "queue_item", "queues"]
@@ -48,7 +48,7 @@ def queue_item(access: StoreAccess, known: Mapping[str, Any], stats: Mapping[str
     }
 
 
-def queues(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def queues(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """All visible queues, by name."""
     pattern, start = given.text("name"), given.offset()
     names = Globs(["*" if pattern is None else pattern])
@@ -59,7 +59,7 @@ def queues(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]
     return listed(items, start + given.limit if start + given.limit < len(stats) else None)
 
 
-def queue(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def queue(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """One queue, with its types and its series."""
     name = given.need("name")
     stats = access.send("job.stats", {"queue": name})["queues"]
@@ -82,7 +82,7 @@ def _types(access: StoreAccess, name: str) -> list[dict[str, Any]]:
     return [{"type": type, "counts": counts} for type, counts in sorted(counted.items())]
 
 
-def groups(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def groups(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The batches that gather."""
     wanted = given.text("queue")
     query: dict[str, Any] = {"state": "scheduled", "limit": 1000} | ({} if wanted is None else {"queue": wanted})

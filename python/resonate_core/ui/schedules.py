@@ -12,8 +12,8 @@ from ..errors import ResonateError
 from ..explain.call_tree import function_of
 from . import records
 from .access import StoreAccess
+from .dashboard import Dashboard
 from .parameters import Parameters, listed
-from .site import Site
 
 __all__ = ["schedules"]
 
@@ -22,7 +22,7 @@ _NEXT_RUNS, _LAST_RUNS = 5, 10
 _MOST_RUNS = 1000
 
 
-def schedules(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def schedules(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The matching schedules, by id."""
     query: dict[str, Any] = {"limit": given.limit}
     for name, value in (("id", given.text("id")), ("cursor", given.cursor)):

@@ -14,7 +14,7 @@ from .parameters import BadParameter
 from .payloads import FULL
 from .redaction import BUDGET, REDACTED, Redaction
 
-__all__ = ["Found", "JobFilter", "PromiseFilter", "find_jobs", "find_roots"]
+__all__ = ["JobFilter", "PromiseFilter", "SearchPage", "find_jobs", "find_roots"]
 
 #: The most rows that one request examines for a filter that no index serves: a slice does not delay other requests.
 SLICE = 10_000
@@ -27,7 +27,7 @@ _PLAIN = re.compile(r"[\w.@+ -]+", re.ASCII)
 
 
 @dataclass
-class Found:
+class SearchPage:
     """A page of records, as on the wire.
 
     Attributes:
@@ -84,7 +84,7 @@ def _call(call: Any, **options: Any) -> Any:
         raise BadParameter(str(error)) from error
 
 
-def find_jobs(access: StoreAccess, wanted: JobFilter, limit: int, cursor: str | None) -> Found:
+def find_jobs(access: StoreAccess, wanted: JobFilter, limit: int, cursor: str | None) -> SearchPage:
     """Return a page of the matching visible jobs, newest first."""
     shown = access.redaction.rules.any  # the engine judges what is stored, and a filter must not tell what redaction hides
     text = next((text for path, text in wanted.arguments if path is None or _PLAIN.fullmatch(text)), None)
@@ -108,7 +108,7 @@ def find_jobs(access: StoreAccess, wanted: JobFilter, limit: int, cursor: str | 
     return _found(access.store.views.jobs, query, limit, cursor, _PAGE if judged else None, is_wanted)
 
 
-def find_roots(access: StoreAccess, wanted: PromiseFilter, limit: int, cursor: str | None) -> Found:
+def find_roots(access: StoreAccess, wanted: PromiseFilter, limit: int, cursor: str | None) -> SearchPage:
     """Return a page of the matching visible roots of workflows, newest first."""
     query = {
         "states": wanted.states,
@@ -142,7 +142,7 @@ def _found(
     cursor: str | None,
     size: int | None,
     is_wanted: Callable[[Budget, Mapping[str, Any]], bool],
-) -> Found:
+) -> SearchPage:
     """Return a page of the records that a query of the core finds and that are wanted.
 
     Args:
@@ -153,7 +153,7 @@ def _found(
         size: How many records are read at once; None if the query decides everything: then no more than are shown.
         is_wanted: Judges a record.
     """
-    found, budget = Found([], cursor, 0, None), Budget()
+    found, budget = SearchPage([], cursor, 0, None), Budget()
     while True:
         left = limit - len(found.items)
         scan = SLICE - found.examined

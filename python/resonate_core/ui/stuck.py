@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, overload
 from .._core import ManualClock, Store
 from ..base.instants import NEVER, counted, length, when
 from .access import Refused, StoreAccess
-from .facts import jobs_in, put_back_of
 from .options import UiOptions
 from .principal import Principal
 from .redaction import Redaction, Rules
+from .store_queries import jobs_in, put_back_of
 from .stuck_jobs import place_free, standstill_of, why_job
 from .stuck_promises import why_promise
 from .verdict import Advice, Next, Verdict, Why

@@ -11,8 +11,8 @@ from ..base.standstills import Standstill, said_of, standstills_of
 from ..base.states import ENDED_AT, expires_at
 from ..explain.unknown_types import put_back
 from .access import StoreAccess
-from .facts import batch_ready_at, holders, jobs_in, queue_row, waiting_in
 from .records import said
+from .store_queries import batch_ready_at, holders, jobs_in, queue_row, waiting_in
 from .verdict import Advice, Next, Verdict
 
 __all__ = ["next_token", "place_free", "standstill_of", "why_job"]

@@ -8,11 +8,11 @@ from typing import Any
 from ..base.instants import NEVER
 from ..base.states import ended_at
 from .access import StoreAccess
-from .facts import put_back_of
+from .dashboard import Dashboard
 from .messages import own_messages, record_of
 from .parameters import Parameters, listed
-from .site import Site
 from .sizes import is_large
+from .store_queries import put_back_of
 from .stuck import explain
 
 __all__ = ["stuck"]
@@ -25,7 +25,7 @@ _PATIENCE = 60_000
 _WAKING = ("execute", "invoke", "resume")
 
 
-def stuck(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def stuck(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """Jobs, tasks, queues and schedules that do not move by themselves; first those that need a person, the longest wait first.
 
     `archived` is the number of archived jobs that are not among them; None if the principal does not see all.
@@ -33,7 +33,7 @@ def stuck(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
     found: dict[str, dict[str, Any]] = {}
     for id, since in _candidates(access):
         if id not in found and access.principal.sees(id):
-            why = explain(access, id, site.listening)
+            why = explain(access, id, dashboard.listening)
             said = {"id": id, "kind": why.kind, "state": why.state, "sentence": why.sentence}
             found[id] = {**said, "since": since, "needsPerson": why.stuck}
     items = sorted(found.values(), key=lambda one: (not one["needsPerson"], NEVER if one["since"] is None else one["since"]))

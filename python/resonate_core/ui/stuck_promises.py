@@ -8,7 +8,7 @@ from typing import Any
 from ..base.failed_attempts import FailedAttempt, failed_attempts
 from ..base.instants import NEVER, counted, when
 from .access import StoreAccess
-from .facts import awaited_elsewhere
+from .store_queries import awaited_elsewhere
 from .verdict import Advice, Next, Verdict
 
 __all__ = ["awaited_by_task", "why_promise"]

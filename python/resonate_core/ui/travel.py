@@ -10,16 +10,16 @@ from typing import Any
 from .._core import ManualClock, Store
 from .access import Refused, StoreAccess
 from .actions import requests_of
-from .journeys import MOST_LINES, Event, Journey, TooLarge, growth_of
+from .dashboard import Dashboard
 from .overview import due_view
 from .parameters import Parameters, listed
+from .recording import MOST_LINES, Event, Recording, TooLarge, growth_of
 from .rooms import room_of
-from .site import Site
 from .steps import changes_shown
 
-__all__ = ["LIVE", "diff_view", "fork", "journey_of", "opened", "state_view", "steps_view", "travels"]
+__all__ = ["LIVE", "diff_view", "fork", "opened", "recording_of", "state_view", "steps_view", "travels"]
 
-#: The name of the store itself where a journey is asked for.
+#: The name of the store itself where a recording is asked for.
 LIVE = "store"
 #: A store in a file or a database is copied for a fork: only if it has no more promises.
 _MOST_COPIED = 50_000
@@ -29,48 +29,48 @@ _MOST_CHANGES = 2000
 _MOST_ACTIONS = 50
 
 
-def journey_of(access: StoreAccess, id: str, site: Site) -> Journey:
+def recording_of(access: StoreAccess, id: str, dashboard: Dashboard) -> Recording:
     """Return an open recording.
 
     Raises:
         Refused: There is none.
     """
-    found = site.journeys.get(id, access.principal.prefix)
+    found = dashboard.recordings.get(id, access.principal.prefix)
     if found is None:
         raise Refused(404, f"recording {id!r} is not open; it may have been closed for newer ones")
     return found
 
 
-def opened(access: StoreAccess, body: bytes, name: str, site: Site) -> dict[str, Any]:
+def opened(access: StoreAccess, body: bytes, name: str, dashboard: Dashboard) -> dict[str, Any]:
     """Open a recording."""
-    return _added(access, body, name, site)
+    return _added(access, body, name, dashboard)
 
 
-def _added(access: StoreAccess, lines: bytes, name: str, site: Site) -> dict[str, Any]:
+def _added(access: StoreAccess, lines: bytes, name: str, dashboard: Dashboard) -> dict[str, Any]:
     if lines.count(b"\n") > 2 * MOST_LINES:
         raise Refused(400, f"a recording must have at most {MOST_LINES} lines, got {lines.count(10)} with the empty ones")
     try:
-        journey = Journey(io.BytesIO(lines), name, access.principal.prefix, most=site.journeys.bytes)
+        recording = Recording(io.BytesIO(lines), name, access.principal.prefix, most=dashboard.recordings.bytes)
     except TooLarge as error:
         raise Refused(413, f"{error} (ui.recording_bytes)") from error
-    return _described(site.journeys.add(journey, room_of(access.principal)), journey)
+    return _described(dashboard.recordings.add(recording, room_of(access.principal)), recording)
 
 
-def travels(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def travels(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The open recordings."""
-    return listed([_described(id, journey) for id, journey in site.journeys.all(access.principal.prefix)], None)
+    return listed([_described(id, recording) for id, recording in dashboard.recordings.all(access.principal.prefix)], None)
 
 
-def _described(id: str, journey: Journey) -> dict[str, Any]:
-    events = journey.events
-    return {"travel": id, "name": journey.name, "steps": len(events), "from": events[0].at, "to": events[-1].at}
+def _described(id: str, recording: Recording) -> dict[str, Any]:
+    events = recording.events
+    return {"travel": id, "name": recording.name, "steps": len(events), "from": events[0].at, "to": events[-1].at}
 
 
-def steps_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def steps_view(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The events of a recording from `start` on, or those of them that name an id, in order."""
-    journey, id = journey_of(access, given.need("travel"), site), given.text("id")
+    recording, id = recording_of(access, given.need("travel"), dashboard), given.text("id")
     start = given.number("start", 0, 2**31) if given.cursor is None else given.offset()
-    chosen = [event for event in journey.events[start:] if _visible(access, event) and (id is None or id in event.ids)]
+    chosen = [event for event in recording.events[start:] if _visible(access, event) and (id is None or id in event.ids)]
     page = chosen[: given.limit]
     return listed([_event(event) for event in page], page[-1].n + 1 if len(chosen) > len(page) else None)
 
@@ -90,27 +90,27 @@ def _event(event: Event) -> dict[str, Any]:
     }
 
 
-def place(journey: Journey, given: Parameters, name: str = "n") -> int:
+def place(recording: Recording, given: Parameters, name: str = "n") -> int:
     """Return the place of an event that a request names; by default the last one."""
-    found = given.number(name, 0, len(journey.events) - 1, len(journey.events) - 1)
+    found = given.number(name, 0, len(recording.events) - 1, len(recording.events) - 1)
     assert found is not None
     return found
 
 
-def state_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def state_view(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The state after an event: counts, what the event changed, and what follows."""
-    journey = journey_of(access, given.need("travel"), site)
-    n = place(journey, given)
-    store = journey.state(n)
+    recording = recording_of(access, given.need("travel"), dashboard)
+    n = place(recording, given)
+    store = recording.state(n)
     snapshot = store.snapshot()
-    changes = changes_shown(access, journey.state(n - 1).snapshot(), snapshot) if n else []
+    changes = changes_shown(access, recording.state(n - 1).snapshot(), snapshot) if n else []
     here = StoreAccess(store, access.principal, access.redaction)
-    following = journey.events[n + 1] if n + 1 < len(journey.events) else None
+    following = recording.events[n + 1] if n + 1 < len(recording.events) else None
     rows = [row for row in snapshot["promises"] if access.principal.sees(row["id"])]
     return {
         "n": n,
-        "at": journey.events[n].at,
-        "event": _event(journey.events[n]),
+        "at": recording.events[n].at,
+        "event": _event(recording.events[n]),
         "counts": {
             "promises": dict(Counter(row["state"] for row in rows)),
             "tasks": dict(Counter(row["task"]["state"] for row in rows if "task" in row)),
@@ -119,20 +119,20 @@ def state_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, 
         },
         "changes": changes[:_MOST_CHANGES],
         "next": None if following is None else {"n": following.n, "at": following.at, "kind": following.kind},
-        "upcoming": due_view(here, given, site)["items"],
+        "upcoming": due_view(here, given, dashboard)["items"],
     }
 
 
-def diff_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def diff_view(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """What differs between two instants of a recording, or between two recordings."""
-    first = journey_of(access, given.need("travel"), site)
+    first = recording_of(access, given.need("travel"), dashboard)
     other = given.text("other")
-    second = first if other is None else journey_of(access, other, site)
+    second = first if other is None else recording_of(access, other, dashboard)
     a, b = place(first, given, "a"), place(second, given, "b")
     states = [first.state(a).snapshot(), second.state(b).snapshot()]
     items = changes_shown(access, *states)
     counts = {"added": 0, "removed": 0, "changed": 0} | Counter(item["change"] for item in items)
-    labels = [f"{journey.name}, event {n}" for journey, n in ((first, a), (second, b))]
+    labels = [f"{recording.name}, event {n}" for recording, n in ((first, a), (second, b))]
     return {
         "format": "resonate-diff/1",
         "a": {"label": labels[0], "now": states[0]["now"]},
@@ -143,15 +143,15 @@ def diff_view(access: StoreAccess, given: Parameters, site: Site) -> dict[str, A
     }
 
 
-def fork(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
+def fork(access: StoreAccess, body: Mapping[str, Any], dashboard: Dashboard) -> dict[str, Any]:
     """Open a fork of a state as a recording: with some actions, and with time moved on."""
-    base = _base(access, body, site)
+    base = _base(access, body, dashboard)
     actions, advance = body.get("do", []), body.get("advanceMs", 0)
     if not isinstance(actions, list) or len(actions) > _MOST_ACTIONS:
         raise Refused(400, f"do must be a list of at most {_MOST_ACTIONS} actions, got {actions!r:.80}")
     if isinstance(advance, bool) or not isinstance(advance, int) or not 0 <= advance <= _LONGEST:
         raise Refused(400, f"advanceMs must be from 0 to {_LONGEST}, got {advance!r}")
-    lines = _Lines(site.journeys.bytes)
+    lines = _Lines(dashboard.recordings.bytes)
     here = StoreAccess(base, access.principal, access.redaction)
     with base.record(lines):  # type: ignore[arg-type]
         for action in actions:
@@ -161,18 +161,18 @@ def fork(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, 
                 here.ask(kind, data)
                 lines.check()
         _advance(base, min(base.now + advance, 2**63 - 2), lines)
-    return _added(access, lines.text().encode(), str(body.get("name") or "fork")[:80], site)
+    return _added(access, lines.text().encode(), str(body.get("name") or "fork")[:80], dashboard)
 
 
-def _base(access: StoreAccess, body: Mapping[str, Any], site: Site) -> Store[ManualClock]:
+def _base(access: StoreAccess, body: Mapping[str, Any], dashboard: Dashboard) -> Store[ManualClock]:
     """The state that is forked, on a manual clock of its own."""
     travel = body.get("travel", LIVE)
     if travel != LIVE:
-        journey = journey_of(access, str(travel), site)
-        n = body.get("n", len(journey.events) - 1)
+        recording = recording_of(access, str(travel), dashboard)
+        n = body.get("n", len(recording.events) - 1)
         if isinstance(n, bool) or not isinstance(n, int):
             raise Refused(400, f"n must be a whole number, got {n!r}")
-        return journey.state(n)
+        return recording.state(n)
     store = access.store
     if access.principal.prefix:
         raise Refused(403, "a fork of the whole store needs a token without a prefix")

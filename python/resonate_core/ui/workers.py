@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .access import StoreAccess
+from .dashboard import Dashboard
 from .parameters import Parameters, listed
-from .site import Site
 
 __all__ = ["workers"]
 
@@ -17,7 +17,7 @@ _MOST_SHOWN = 50
 _ENDLESS = 366 * 86_400_000
 
 
-def workers(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def workers(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The workers that hold a task or a job, by name."""
     now = access.store.now
     found = access.store.views.leases(_MOST_LEASES, prefix=access.principal.prefix)

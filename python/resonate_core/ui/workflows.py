@@ -9,13 +9,13 @@ from ..base.states import PROMISE_STATES, TASK_STATES
 from ..explain.call_tree import Call, calls_of, function_of, in_order
 from . import records
 from .access import StoreAccess
-from .facts import awaited_by_each
+from .dashboard import Dashboard
 from .jobs import awaited_by
 from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
 from .payloads import FULL, SHOWN
 from .searches import PromiseFilter, find_roots
-from .site import Site
+from .store_queries import awaited_by_each
 from .stuck import explain
 from .stuck_promises import awaited_by_task
 
@@ -29,7 +29,7 @@ _MOST_SEARCHED, _NAMED = 200, 2
 _MOST_READ = 2000
 
 
-def workflows(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def workflows(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The roots of workflows, newest first."""
     tags = given.pairs("tag")
     access.redaction.rules.refuse_tags("tag", tags)
@@ -73,7 +73,7 @@ def _waits(access: StoreAccess, ids: list[str]) -> dict[str, list[str]]:
     return found | awaited_by_each(access, [id for id, others in found.items() if not others])
 
 
-def workflow(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def workflow(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The call tree and the timeline of a root, or of a call in a workflow."""
     id = given.need("id")
     tree = calls_of(access, id, family=lambda root: access.family(root, _MOST_CALLS))
@@ -100,9 +100,9 @@ def workflow(access: StoreAccess, given: Parameters, site: Site) -> dict[str, An
         "tree": made[id],
         "count": len(calls),
         "cut": len(calls) >= _MOST_CALLS,
-        "stuck": explain(access, id, site.listening).to_dict(),
+        "stuck": explain(access, id, dashboard.listening).to_dict(),
         "timeline": _timeline(access, calls),
-        "messages": message_items(access, messages, site),
+        "messages": message_items(access, messages, dashboard),
     }
 
 
@@ -126,7 +126,7 @@ def _timeline(access: StoreAccess, calls: list[Call]) -> dict[str, Any] | None:
     return made
 
 
-def promise(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def promise(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """One promise, with its task, its job, and everything that refers to it."""
     id = given.need("id")
     found = access.send("promise.get", {"id": id})["promise"]
@@ -140,12 +140,12 @@ def promise(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any
         "job": None if job is None else records.job(access, job, most=most),
         "awaitedBy": awaited_by(access, id),
         "awaits": awaited_by_task(access, id, found) if suspended else [],
-        "stuck": explain(access, id, site.listening).to_dict(),
-        "messages": message_items(access, access.messages(id), site),
+        "stuck": explain(access, id, dashboard.listening).to_dict(),
+        "messages": message_items(access, access.messages(id), dashboard),
     }
 
 
-def tasks(access: StoreAccess, given: Parameters, site: Site) -> dict[str, Any]:
+def tasks(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """The matching tasks, by id."""
     states = given.one_of("state", TASK_STATES)
     if len(states) > 1:

@@ -8,17 +8,17 @@ from collections import OrderedDict
 
 from ..base.stopwatch import seconds
 from .access import Refused
-from .journeys import Journey
 from .options import UiOptions
+from .recording import Recording
 from .rooms import TENANTS, Room
 
-__all__ = ["Journeys"]
+__all__ = ["OpenRecordings"]
 
 #: Seconds without use after which a recording of a tenant is closed.
 _IDLE = 3600
 
 
-class Journeys:
+class OpenRecordings:
     """The open recordings. Each room has its own: the least recently used of a room is closed for a newer one of the same room.
 
     Args:
@@ -27,7 +27,7 @@ class Journeys:
 
     def __init__(self, options: UiOptions) -> None:
         self._most, self._bytes = options.recordings, options.recording_bytes
-        self._open: dict[Room, OrderedDict[str, Journey]] = {}
+        self._open: dict[Room, OrderedDict[str, Recording]] = {}
         self._used: dict[str, float] = {}
         self._lock = threading.Lock()
 
@@ -36,11 +36,11 @@ class Journeys:
         """The most bytes of memory of a recording."""
         return self._bytes
 
-    def add(self, journey: Journey, room: Room | None = None, id: str | None = None) -> str:
+    def add(self, recording: Recording, room: Room | None = None, id: str | None = None) -> str:
         """Open a recording; return its id.
 
         Args:
-            journey: The recording.
+            recording: The recording.
             room: Of its owner; None: it is open as long as the dashboard.
             id: Its id; by default one that cannot be guessed.
 
@@ -51,14 +51,14 @@ class Journeys:
         with self._lock:
             self._close_idle()
             own = self._open.setdefault(room or ("", ""), OrderedDict())
-            while room is not None and own and (len(own) >= self._most or self._size(own) + journey.bytes > self._bytes):
+            while room is not None and own and (len(own) >= self._most or self._size(own) + recording.bytes > self._bytes):
                 closed, _ = own.popitem(last=False)
                 self._used.pop(closed, None)
             if room is not None and room[0]:
                 taken = sum(self._size(each) for (prefix, _), each in self._open.items() if prefix)
-                if taken + journey.bytes > TENANTS * self._bytes:
+                if taken + recording.bytes > TENANTS * self._bytes:
                     raise Refused(503, "the recordings of all tenants fill their room (ui.recording_bytes); try again later")
-            own[id] = journey
+            own[id] = recording
             self._used[id] = seconds()
         return id
 
@@ -71,24 +71,24 @@ class Journeys:
             del self._open[room]
 
     @staticmethod
-    def _size(own: OrderedDict[str, Journey]) -> int:
-        return sum(journey.bytes for journey in own.values())
+    def _size(own: OrderedDict[str, Recording]) -> int:
+        return sum(recording.bytes for recording in own.values())
 
-    def get(self, id: str, prefix: str) -> Journey | None:
+    def get(self, id: str, prefix: str) -> Recording | None:
         """Return an open recording that a principal with this prefix may see."""
         with self._lock:
             self._close_idle()
             for own in self._open.values():
-                journey = own.get(id)
-                if journey is not None and prefix in ("", journey.prefix):
+                recording = own.get(id)
+                if recording is not None and prefix in ("", recording.prefix):
                     own.move_to_end(id)
                     self._used[id] = seconds()
-                    return journey
+                    return recording
             return None
 
-    def all(self, prefix: str) -> list[tuple[str, Journey]]:
+    def all(self, prefix: str) -> list[tuple[str, Recording]]:
         """Return the open recordings that a principal with this prefix may see."""
         with self._lock:
             self._close_idle()
             every = [pair for own in self._open.values() for pair in own.items()]
-            return [(id, journey) for id, journey in every if prefix in ("", journey.prefix)]
+            return [(id, recording) for id, recording in every if prefix in ("", recording.prefix)]

@@ -12,14 +12,14 @@ from .access import Refused, StoreAccess
 from .actions import answered, requests_of, results_of
 from .audit import target_of
 from .audit_bounds import cut
+from .dashboard import Dashboard
 from .parameters import BadParameter
 from .payloads import is_nested_deeper
 from .preview import LONGEST_HORIZON, preview
 from .principal import Principal
 from .redaction import DEEPEST, REDACTED, Redaction
-from .site import Site
 
-__all__ = ["do", "need_operator", "parsed"]
+__all__ = ["need_operator", "parsed", "run_action"]
 
 _USUAL_HORIZON = 60_000
 #: What the audit line of a refusal says at most.
@@ -47,7 +47,7 @@ def parsed(body: bytes) -> dict[str, Any]:
     return made
 
 
-def need_operator(principal: Principal, site: Site) -> None:
+def need_operator(principal: Principal, dashboard: Dashboard) -> None:
     """Refuse an action of a principal without the role, before anything of its request is read; the audit has a line of it.
 
     Raises:
@@ -56,14 +56,14 @@ def need_operator(principal: Principal, site: Site) -> None:
     if not principal.may("operate"):
         why = (
             "the store was opened for reading: start the dashboard with --operate"
-            if site.read_only
-            else site.no_role or "Forbidden"
+            if dashboard.read_only
+            else dashboard.no_role or "Forbidden"
         )
-        site.audit.add(site.store.now, principal, "do", {}, 403, False, why)
+        dashboard.audit.add(dashboard.store.now, principal, "do", {}, 403, False, why)
         raise Refused(403, why)
 
 
-def do(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
+def run_action(access: StoreAccess, body: Mapping[str, Any], dashboard: Dashboard) -> dict[str, Any]:
     """Run an action, or show what it would do. The principal has the role: `need_operator`.
 
     Raises:
@@ -76,7 +76,7 @@ def do(access: StoreAccess, body: Mapping[str, Any], site: Site) -> dict[str, An
     def note(status: int, detail: str | None, target: Mapping[str, Any]) -> int:
         redaction = access.redaction
         shown = None if detail is None else redaction.document(redaction.text(detail[:_MOST_SEARCHED]))[:_MOST_TEXT]
-        return site.audit.add(access.store.now, access.principal, name, target, status, tried is True, shown)
+        return dashboard.audit.add(access.store.now, access.principal, name, target, status, tried is True, shown)
 
     def done(status: int, detail: str | None = None) -> int:
         access.redaction.members(about)  # the answer may quote the values of the request

@@ -8,10 +8,10 @@ from pprint import pformat
 from typing import Any, TypeAlias
 
 from .access import Refused, StoreAccess
-from .journeys import Journey
-from .written import Written
+from .exported_values import ExportedValues
+from .recording import Recording
 
-__all__ = ["pytest_story"]
+__all__ = ["pytest_code"]
 
 _HEAD = """
 
@@ -59,27 +59,27 @@ class _Literal:
 Part: TypeAlias = "str | _Literal"
 
 
-def pytest_story(access: StoreAccess, journey: Journey, n: int) -> str:
+def pytest_code(access: StoreAccess, recording: Recording, n: int) -> str:
     """Return Python code of a test that runs the events up to one, and compares statuses and the states at the end.
 
     Args:
         access: To the store, with the redaction of the response: redacted values are not written.
-        journey: The recording.
+        recording: The recording.
         n: The last event.
     """
-    size = sum(journey.size(event) for event in journey.events[: n + 1])
+    size = sum(recording.size(event) for event in recording.events[: n + 1])
     if size > _MOST_BYTES:
         raise Refused(
             413, f"a story as a test must have at most {_MOST_BYTES} bytes of a recording, got {size}: take an earlier event"
         )
-    values = Written(access, journey, n)
-    start = values.redacted(journey.line(journey.events[0])["res"]["snapshot"])
-    function = "test_" + (re.sub("[^a-z0-9]+", "_", journey.name.lower()).strip("_") or "story")
-    title = _Literal(f"{journey.name}: a recorded story, as a test.")
+    values = ExportedValues(access, recording, n)
+    start = values.redacted(recording.line(recording.events[0])["res"]["snapshot"])
+    function = "test_" + (re.sub("[^a-z0-9]+", "_", recording.name.lower()).strip("_") or "story")
+    title = _Literal(f"{recording.name}: a recorded story, as a test.")
     parts: list[Part] = [
         title,
         _HEAD,
-        _Literal(dict(journey.options)),
+        _Literal(dict(recording.options)),
         "\nSTART: dict[str, Any] = ",
         _Literal(start),
         _ASK,
@@ -87,8 +87,8 @@ def pytest_story(access: StoreAccess, journey: Journey, n: int) -> str:
         _BODY,
     ]
     ticked: tuple[int, int] | None = None
-    for event in journey.events[1 : n + 1]:
-        line = journey.line(event)
+    for event in recording.events[1 : n + 1]:
+        line = recording.line(event)
         if event.kind.startswith("step."):
             at, count = ticked or (event.at, 0)
             if at != event.at:
@@ -102,7 +102,7 @@ def pytest_story(access: StoreAccess, journey: Journey, n: int) -> str:
         parts += _line(values, event.kind, event.at, event.status, line)
     if ticked:
         parts.append(_tick(*ticked))
-    parts += _ends(access, journey, n)
+    parts += _ends(access, recording, n)
     return _written(access, parts)
 
 
@@ -116,7 +116,7 @@ def _tick(at: int, count: int) -> str:
     return f"    assert len(store.tick({at}, limit={count})) == {count}\n"
 
 
-def _line(values: Written, kind: str, at: int, status: int | None, line: Mapping[str, Any]) -> list[Part]:
+def _line(values: ExportedValues, kind: str, at: int, status: int | None, line: Mapping[str, Any]) -> list[Part]:
     if kind == "open":
         return ["    store.restore(", _Literal(values.redacted(line["res"]["snapshot"]), 4), ")\n"]
     if kind == "messages.take":
@@ -128,10 +128,10 @@ def _line(values: Written, kind: str, at: int, status: int | None, line: Mapping
     return ["    assert ask(store, ", *asked, ") == ", _Literal(status), "\n"]
 
 
-def _ends(access: StoreAccess, journey: Journey, n: int) -> list[Part]:
+def _ends(access: StoreAccess, recording: Recording, n: int) -> list[Part]:
     """Compare the states at the end."""
     states = {}
-    for row in journey.state(n).snapshot()["promises"][:_MOST_STATES]:
+    for row in recording.state(n).snapshot()["promises"][:_MOST_STATES]:
         states[row["id"]] = row["job"]["state"] if "job" in row else row["state"]
     return [
         '    rows = {row["id"]: row for row in store.snapshot()["promises"]}\n',

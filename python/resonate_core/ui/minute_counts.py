@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .._core import Store
     from .principal import Principal
 
-__all__ = ["Minutes"]
+__all__ = ["MinuteCounts"]
 
 _MINUTE, _HOUR = 60_000, 3_600_000
 _KEPT = 60
@@ -27,7 +27,7 @@ _NAMES = (*COUNTED, "latency", "runTime")
 _Counts = tuple[list[float], int]
 
 
-class Minutes:
+class MinuteCounts:
     """The events of each queue in the last 60 minutes of the store's clock. Its methods may be called by any thread.
 
     A minute is counted when `look` is called after its end. If several have ended since the last call, they share the events equally.

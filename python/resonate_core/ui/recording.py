@@ -18,7 +18,7 @@ from ..errors import Invalid
 from ..explain.recordings import LineReader
 from .steps import step_text
 
-__all__ = ["MOST_LINES", "Event", "Journey", "TooLarge", "growth_of"]
+__all__ = ["MOST_LINES", "Event", "Recording", "TooLarge", "growth_of"]
 
 #: The most lines of a recording.
 MOST_LINES = 200_000
@@ -50,7 +50,7 @@ class Event:
     """Something that happened: a request with the steps that it made due, or a step of a tick.
 
     Attributes:
-        n: Its place; the state after it is that of `Journey.state(n)`.
+        n: Its place; the state after it is that of `Recording.state(n)`.
         at: When it ran, in Unix ms.
         kind: The kind of the request, `step.` and the kind of the step, `open` or `messages.take`.
         ids: The ids that it names.
@@ -177,7 +177,7 @@ class _Kept:
         return int(sum(min(changed * _CHANGED, self._all[n] * _INDEXED) for n, changed in self._changed.items()))
 
 
-class Journey:
+class Recording:
     """A recording that can be looked at as of each of its events.
 
     Args:
@@ -196,17 +196,17 @@ class Journey:
     Example:
         >>> import io
         >>> import resonate_core as rc
-        >>> from resonate_core.ui.journeys import Journey
+        >>> from resonate_core.ui.recording import Recording
         >>> clock = rc.ManualClock()
         >>> store = rc.Store(clock=clock)
         >>> trace = io.StringIO()
         >>> with store.record(trace):
         ...     _ = store.promises.create("a", timeout=1000, tags={"resonate:external": "true"})
         ...     _ = clock.advance(1000)
-        >>> journey = Journey(trace.getvalue().splitlines())
-        >>> [(event.at, event.text) for event in journey.events]
+        >>> recording = Recording(trace.getvalue().splitlines())
+        >>> [(event.at, event.text) for event in recording.events]
         [(0, 'the recording begins'), (0, 'promise.create a'), (1000, 'a times out')]
-        >>> journey.state(1).promises.get("a").state, journey.state(2).promises.get("a").state
+        >>> recording.state(1).promises.get("a").state, recording.state(2).promises.get("a").state
         ('pending', 'rejected_timedout')
     """
 

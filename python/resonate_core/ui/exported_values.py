@@ -7,12 +7,12 @@ from typing import Any
 
 from ..base.payloads import decoded
 from .access import StoreAccess
-from .journeys import Journey
 from .lineage import Origins, origins_of, origins_of_job
 from .payloads import encoded
+from .recording import Recording
 from .redaction import BUDGET, REDACTED
 
-__all__ = ["Written"]
+__all__ = ["ExportedValues"]
 
 _VALUES = frozenset(("payload", "result", "param", "value", "promiseParam"))
 _TAGS = frozenset(("tags", "promiseTags"))
@@ -22,23 +22,23 @@ _TEXTS = frozenset(("lines", "text", "message", "detail"))
 _TIMES = 4
 
 
-class Written:
+class ExportedValues:
     """Redacts requests and snapshots of a recording.
 
     Args:
         access: To the store, with the redaction of the response.
-        journey: The recording.
+        recording: The recording.
         n: The last event of the story.
     """
 
-    def __init__(self, access: StoreAccess, journey: Journey, n: int) -> None:
+    def __init__(self, access: StoreAccess, recording: Recording, n: int) -> None:
         self._access, self._redaction = access, access.redaction
         self._known: dict[str, Origins] = {}
         self._is_last = False
         if not self._redaction.rules.any:
             return
         self._redaction.left = _TIMES * BUDGET
-        lines = [journey.line(event) for event in journey.events[: n + 1]]
+        lines = [recording.line(event) for event in recording.events[: n + 1]]
         if self._redaction.rules.by_type:
             for line in lines:
                 self._learn([line["req"], line["res"]])

@@ -1,4 +1,4 @@
-"""The parts of one dashboard besides its store: the audit, opened recordings, and the known listeners."""
+"""One dashboard: its store, its options, and what it keeps in memory: audit, open recordings, counts of minutes, the key of cursors."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from .._core import Store, Watch
 from .audit import Audit
 from .cursors import Cursors
-from .minutes import Minutes
+from .minute_counts import MinuteCounts
+from .open_recordings import OpenRecordings
 from .options import UiOptions
-from .recordings import Journeys
 from .redaction import Rules
 
-__all__ = ["Site"]
+__all__ = ["Dashboard"]
 
 
 @dataclass
-class Site:
-    """The parts of one dashboard.
+class Dashboard:
+    """What all requests of one dashboard share.
 
     Attributes:
         store: The store, or None if it shows recordings only.
@@ -41,13 +41,13 @@ class Site:
     no_role: str | None = None
     rules: Rules = field(init=False)
     audit: Audit = field(init=False)
-    journeys: Journeys = field(init=False)
-    minutes: Minutes = field(init=False)
+    recordings: OpenRecordings = field(init=False)
+    minutes: MinuteCounts = field(init=False)
     cursors: Cursors = field(init=False)
 
     def __post_init__(self) -> None:
         self.rules = Rules(self.options)
         self.audit = Audit(self.options.audit_kept)
-        self.journeys = Journeys(self.options)
-        self.minutes = Minutes(self.store)
+        self.recordings = OpenRecordings(self.options)
+        self.minutes = MinuteCounts(self.store)
         self.cursors = Cursors(self.options.secret)
