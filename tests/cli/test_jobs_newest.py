@@ -16,7 +16,7 @@ from jobs_in_states import HOUR, fill, opened, running, terminal
 from protocol_server import Run
 
 import resonate_core as rc
-from resonate_core.cli import jobs_found
+from resonate_core.cli import jobs_newest
 from resonate_core.cli.jobs_tail import Tail
 from resonate_core.cli.target import Access, FileTarget
 from resonate_core.cli.values import now
@@ -64,7 +64,7 @@ def test_what_a_list_by_time_refuses(run: Run, queued: tuple[rc.Store, list[str]
 def test_it_says_if_not_all_could_be_looked_at(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    monkeypatch.setattr(jobs_found, "MOST_READ", 3)
+    monkeypatch.setattr(jobs_newest, "MOST_READ", 3)
     with opened("url", request, tmp_path) as (store, store_flags):
         for id in "abc":
             store.jobs.enqueue("t", id=id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resonate_core.cli.exits import Failure
+from resonate_core.cli.exits import CommandFailed
 from resonate_core.cli.show import clean, length, moment, payload_text
 from resonate_core.cli.values import duration, encode, instant, pairs
 
@@ -36,7 +36,7 @@ def test_instants(text: str, at: int) -> None:
     "text", ["", "soon", "+", "-", "1x", "10m ago", "2026-13-01", "99999999999999999999", "+99999999999999999999w", "٣", "²"]
 )
 def test_what_is_no_instant(text: str) -> None:
-    with pytest.raises(Failure, match="--timeout"):
+    with pytest.raises(CommandFailed, match="--timeout"):
         instant(text, "--timeout", clock=lambda: 0)
 
 
@@ -50,7 +50,7 @@ def test_durations(text: str, ms: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "-5", "s", "5 m", "1h 30m", "1.5", "5µs"])
 def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(Failure, match="--ttl"):
+    with pytest.raises(CommandFailed, match="--ttl"):
         duration(text, "--ttl")
 
 
@@ -58,7 +58,7 @@ def test_pairs() -> None:
     assert pairs(None, "--tag") == {}
     assert pairs(["a=", "b=c=d"], "--tag") == {"a": "", "b": "c=d"}
     for wrong in (["a"], ["=a"], ["a=1", "a=1"]):
-        with pytest.raises(Failure, match="--tag"):
+        with pytest.raises(CommandFailed, match="--tag"):
             pairs(wrong, "--tag")
 
 

@@ -20,8 +20,8 @@ import resonate_core as rc
 from resonate_core.calls import store_threads
 from resonate_core.contrib.starlette import Resonate
 from resonate_core.worker import Worker
-from resonate_core.worker.client import Client
 from resonate_core.worker.environment import Environment, Target, open_client
+from resonate_core.worker.job_source import Client
 from server.live_server import serving
 
 Calls = dict[str, Callable[[rc.Store, str], Awaitable[Any]]]
@@ -109,7 +109,7 @@ def test_the_loop_does_not_wait_while_the_store_of_a_worker_is_opened(call: str,
     """A first awaited call opened it in the loop: a database out of reach held the whole program up, at each call."""
     ticked, opened = threading.Event(), []
 
-    def connect(target: Target, *options: Any) -> Client:
+    def connect(target: Target, *options: Any) -> JobSource:
         assert ticked.wait(60), "the loop waits for the connection"
         opened.append(target)
         return open_client(target, *options)
@@ -138,7 +138,7 @@ def test_the_loop_does_not_wait_while_the_store_of_a_worker_is_opened(call: str,
 def test_a_store_that_could_not_be_opened_is_tried_again(tmp_path: Path):
     failures = iter([rc.errors.StoreError("out of reach")])
 
-    def connect(target: Target, *options: Any) -> Client:
+    def connect(target: Target, *options: Any) -> JobSource:
         for failure in failures:
             raise failure
         return open_client(target, *options)
@@ -157,7 +157,7 @@ def test_a_store_that_could_not_be_opened_is_tried_again(tmp_path: Path):
 def test_a_cancelled_call_leaves_the_opening_to_the_others(tmp_path: Path):
     ticked = threading.Event()
 
-    def connect(target: Target, *options: Any) -> Client:
+    def connect(target: Target, *options: Any) -> JobSource:
         assert ticked.wait(60)
         return open_client(target, *options)
 

@@ -13,8 +13,8 @@ from waiting import until
 import resonate_core as rc
 from resonate_core.worker import JobContext, Worker
 from resonate_core.worker.claiming import Round, run_round
-from resonate_core.worker.client import Claim, Exchanged
 from resonate_core.worker.environment import Environment
+from resonate_core.worker.job_source import Claim, Exchanged
 from resonate_core.worker.store_client import StoreClient
 
 LIFECYCLES = pytest.mark.parametrize("lifecycle", [None, "asynq", "horsies"])

@@ -11,8 +11,8 @@ from waiting import until
 
 import resonate_core as rc
 from resonate_core.worker import JobContext, Worker
-from resonate_core.worker.client import Claim
 from resonate_core.worker.environment import Environment
+from resonate_core.worker.job_source import Claim
 from resonate_core.worker.outcomes import Outcome
 from resonate_core.worker.store_client import StoreClient
 

@@ -12,7 +12,7 @@ from typing import Any
 import resonate_core as rc
 from resonate_core.base.extras import how_to_install
 from resonate_core.base.instants import counted
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.places import Place, place_of
 from resonate_core.cli.show import clean, put, say
 
@@ -42,7 +42,7 @@ def checked(place: Place, **options: Any) -> Checked:
         options: Of `resonate_core.Store`.
 
     Raises:
-        Failure: It cannot be read as a store (USAGE).
+        CommandFailed: It cannot be read as a store (USAGE).
     """
     counts: dict[str, dict[str, int] | int] | None = None
     name = str(place) if isinstance(place, Path) else ""
@@ -61,7 +61,7 @@ def checked(place: Place, **options: Any) -> Checked:
         # The error of a damaged row does not name the store. That of a path in another form does, without its passwords.
         named = not name or name in str(error) or isinstance(error, rc.Invalid)
         message = str(error) if named else f"{name}: {error}"
-        raise Failure(message, Exit.USAGE) from error
+        raise CommandFailed(message, Exit.USAGE) from error
     if problems or counts is None:
         return Checked(name, problems, f"{name}: {counted(len(problems), 'problem')}")
     promises, schedules, messages = (counts[kind] for kind in ("promises", "schedules", "messages"))
@@ -98,7 +98,7 @@ def run_check_only(arguments: Sequence[str]) -> int:
         return int(ended.code or 0)
     try:
         found = checked(place_of(given.db, "--db") if given.place is None else place_of(given.place, "FILE"))
-    except Failure as failure:
+    except CommandFailed as failure:
         say(failure.message)
         return failure.code
     put(*map(clean, found.problems), found.summary)

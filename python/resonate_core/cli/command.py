@@ -14,7 +14,7 @@ import typer
 
 from resonate_core.cli import configuration
 from resonate_core.cli.commands import Commands
-from resonate_core.cli.exits import Exit, Failure, OutputClosed
+from resonate_core.cli.exits import CommandFailed, Exit, OutputClosed
 from resonate_core.cli.places import Place, place_of
 from resonate_core.cli.show import Output, length
 from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, UrlTarget
@@ -88,7 +88,7 @@ class Session:
             show(self.out, self.target.send(kind, data))
             return
         if cursor is not None:
-            raise Failure("--all and --cursor exclude each other", Exit.USAGE)
+            raise CommandFailed("--all and --cursor exclude each other", Exit.USAGE)
         data.setdefault("limit", 1000)
         show(self.out, {member: list(self.target.pages(kind, member, data))})
 
@@ -100,20 +100,20 @@ class Session:
             limit: A length of time as on the command line; None: until its deadline.
 
         Raises:
-            Failure: It is not resolved, or was not settled in time (FAILED).
+            CommandFailed: It is not resolved, or was not settled in time (FAILED).
         """
         timeout = None if limit is None else duration(limit, "--limit")
         began, pause = now(), _FIRST_POLL
         while (data := self.target.send("promise.get", {"id": id}))["promise"]["state"] == "pending":
             waited = now() - began
             if timeout is not None and waited >= timeout:
-                raise Failure(f"promise {id!r} is still pending after {length(waited)}", Exit.FAILED)
+                raise CommandFailed(f"promise {id!r} is still pending after {length(waited)}", Exit.FAILED)
             sleep((pause if timeout is None else min(pause, timeout - waited)) / 1000)
             pause = min(pause * 2, _LONGEST_POLL)
         self.out.answer(data)
         state = data["promise"]["state"]
         if state != "resolved":
-            raise Failure(f"promise {id!r} is {state}", Exit.FAILED)
+            raise CommandFailed(f"promise {id!r} is {state}", Exit.FAILED)
 
 
 @dataclass(frozen=True)
@@ -145,11 +145,11 @@ def place_with_options(db: str | None, config: Path | None, name: str = "--db") 
         name: The name of the argument, for the error.
 
     Raises:
-        Failure: None is named, or it is the URL of something else (USAGE).
+        CommandFailed: None is named, or it is the URL of something else (USAGE).
     """
     place, options = _named(db, config)
     if place is None:
-        raise Failure("which file? give --db FILE, or set RESONATE_STORE__PATH", Exit.USAGE)
+        raise CommandFailed("which file? give --db FILE, or set RESONATE_STORE__PATH", Exit.USAGE)
     return place_of(place, name), options
 
 
@@ -157,7 +157,7 @@ def open_file(flags: StoreFlags, access: Access) -> FileTarget:
     """Open the file or database, for commands that need one.
 
     Raises:
-        Failure: None is named (USAGE), or it cannot be opened (UNREACHABLE).
+        CommandFailed: None is named (USAGE), or it cannot be opened (UNREACHABLE).
     """
     place, options = place_with_options(flags.db, flags.config)
     return FileTarget(place, access, flags.dialect, **options)
@@ -167,21 +167,21 @@ def open_target(flags: StoreFlags, access: Access) -> Target:
     """Open the store that flags, environment and configuration name. A flag overrides the others; contradictions are refused.
 
     Raises:
-        Failure: None is named, or both a file and a server (USAGE), or it cannot be opened (UNREACHABLE).
+        CommandFailed: None is named, or both a file and a server (USAGE), or it cannot be opened (UNREACHABLE).
     """
     one_of(flags.dialect, "--dialect", DIALECTS)
     if flags.db is not None and flags.url is not None:
-        raise Failure("--db and --url exclude each other", Exit.USAGE)
+        raise CommandFailed("--db and --url exclude each other", Exit.USAGE)
     named = os.environ.get("RESONATE_URL") or None
     if flags.db is None and flags.url is None and named and os.environ.get("RESONATE_STORE__PATH"):
-        raise Failure("RESONATE_URL and RESONATE_STORE__PATH are both set: say which with --url or --db", Exit.USAGE)
+        raise CommandFailed("RESONATE_URL and RESONATE_STORE__PATH are both set: say which with --url or --db", Exit.USAGE)
     url = flags.url if flags.url is not None else named if flags.db is None else None
     if url is not None:
         return UrlTarget(url, flags.dialect, flags.token or os.environ.get("RESONATE_TOKEN") or None)
     if flags.token is not None:
-        raise Failure("--token is for a server: give --url too", Exit.USAGE)
+        raise CommandFailed("--token is for a server: give --url too", Exit.USAGE)
     if flags.db is None and _named(None, flags.config)[0] is None:
-        raise Failure("which store? give --db FILE or --url URL, or set RESONATE_STORE__PATH or RESONATE_URL", Exit.USAGE)
+        raise CommandFailed("which store? give --db FILE or --url URL, or set RESONATE_STORE__PATH or RESONATE_URL", Exit.USAGE)
     return open_file(flags, access)
 
 

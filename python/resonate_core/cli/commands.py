@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 
 __all__ = ["Commands"]
 
@@ -48,12 +48,12 @@ class Commands(TyperGroup):
         """Find the command of the arguments.
 
         Raises:
-            Failure: There is no such command, and a command of another name does what it says (USAGE).
+            CommandFailed: There is no such command, and a command of another name does what it says (USAGE).
         """
         name = args[0]
         if not ctx.resilient_parsing and self.get_command(ctx, name) is None:  # completion offers nothing
             meant = _MEANT.get(name.lower(), name)
             for one in (meant, _ELSE.get(meant), _ELSE.get(name)):
                 if one in self.commands:
-                    raise Failure(f"there is no command {ctx.command_path} {name}: did you mean {one}?", Exit.USAGE)
+                    raise CommandFailed(f"there is no command {ctx.command_path} {name}: did you mean {one}?", Exit.USAGE)
         return super().resolve_command(ctx, args)

@@ -9,7 +9,7 @@ from typing import Any
 from resonate_core._foreign_text import is_clean
 from resonate_core.base.states import JOB_STATES, PROMISE_STATES, TASK_STATES
 from resonate_core.cli.command import StoreFlags, open_target
-from resonate_core.cli.exits import Failure
+from resonate_core.cli.exits import CommandFailed
 from resonate_core.cli.target import DIALECTS, Access, Target
 
 __all__ = ["any_id", "job_ids", "job_states", "job_types", "promise_ids", "promise_states", "queues", "schedule_ids", "task_states"]
@@ -47,7 +47,7 @@ def _of_store(found: Callable[[Target, str], Iterable[str]]) -> Completer:
         try:
             with open_target(_flags(ctx), Access.READ) as target:
                 values = dict.fromkeys(found(target, incomplete))
-        except (Failure, OSError):
+        except (CommandFailed, OSError):
             return []
         return [value for value in values if value.startswith(incomplete) and _is_offered(value)][:MOST]
 

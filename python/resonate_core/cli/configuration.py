@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resonate_core.base.extras import how_to_install
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -75,8 +75,8 @@ def load(file: Path | None, given: Given) -> Settings:
         given: The values of flags, by table and key.
 
     Raises:
-        Failure: A value breaks its rule, a key is unknown, or the file cannot be read (USAGE). It names key, value and rule, and never
-            shows a secret.
+        CommandFailed: A value breaks its rule, a key is unknown, or the file cannot be read (USAGE). It names key, value and rule, and
+            never shows a secret.
     """
     try:
         from pydantic import ValidationError
@@ -84,19 +84,19 @@ def load(file: Path | None, given: Given) -> Settings:
 
         from resonate_core.server.settings import Settings
     except ModuleNotFoundError as error:
-        raise Failure(f"settings need {error.name}: {how_to_install('cli')}", Exit.USAGE) from error
+        raise CommandFailed(f"settings need {error.name}: {how_to_install('cli')}", Exit.USAGE) from error
     try:
         return Settings.load(file, **given)
     except ValidationError as error:
-        raise Failure("\n".join(_errors(error, file, given)), Exit.USAGE) from error
+        raise CommandFailed("\n".join(_errors(error, file, given)), Exit.USAGE) from error
     except SettingsError as error:  # a table of the environment that is no JSON; its text is not shown, it may be a secret
-        raise Failure(f"the environment: {error}", Exit.USAGE) from error
+        raise CommandFailed(f"the environment: {error}", Exit.USAGE) from error
     except ValueError as error:  # a variable that names no table, or a file that is no TOML
-        raise Failure(str(error), Exit.USAGE) from error
+        raise CommandFailed(str(error), Exit.USAGE) from error
     except OSError as error:
         if isinstance(error, FileNotFoundError) and error.filename is None:
-            raise Failure(str(error), Exit.USAGE) from error
-        raise Failure(f"cannot read {str(error.filename or file)!r}: {error.strerror or error}", Exit.USAGE) from error
+            raise CommandFailed(str(error), Exit.USAGE) from error
+        raise CommandFailed(f"cannot read {str(error.filename or file)!r}: {error.strerror or error}", Exit.USAGE) from error
 
 
 def _sources(file: Path | None) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

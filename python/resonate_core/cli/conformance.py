@@ -13,7 +13,7 @@ import typer
 import resonate_core as rc
 from resonate_core._foreign_text import clean_json
 from resonate_core.base.extras import how_to_install
-from resonate_core.cli.exits import Exit, Failure, code_of
+from resonate_core.cli.exits import CommandFailed, Exit, code_of
 from resonate_core.cli.show import put, say
 from resonate_core.cli.target import DIALECTS
 from resonate_core.cli.values import duration
@@ -99,10 +99,10 @@ def conformance(
         from resonate_core.conformance.plan import Plan
         from resonate_core.conformance.report import FORMATS
     except ModuleNotFoundError as error:
-        raise Failure(f"conformance needs {error.name or 'cronsim'}: {how_to_install('conformance')}", Exit.USAGE) from error
+        raise CommandFailed(f"conformance needs {error.name or 'cronsim'}: {how_to_install('conformance')}", Exit.USAGE) from error
     server = url or os.environ.get("RESONATE_URL") or None
     if server is None:
-        raise Failure("which server? give its URL, or set RESONATE_URL", Exit.USAGE)
+        raise CommandFailed("which server? give its URL, or set RESONATE_URL", Exit.USAGE)
     given: dict[str, Any] = {} if prefix is None else {"prefix": prefix}
     chosen = tuple(dict.fromkeys(dialect)) if dialect else DIALECTS
     try:
@@ -123,12 +123,12 @@ def conformance(
     except OddSurroundings:
         raise
     except rc.Invalid as error:
-        raise Failure(f"--{error}", Exit.USAGE) from error
+        raise CommandFailed(f"--{error}", Exit.USAGE) from error
     except NoEnvelope as error:
-        raise Failure(str(error), Exit.UNREACHABLE, error.status) from error
+        raise CommandFailed(str(error), Exit.UNREACHABLE, error.status) from error
     except rc.ResonateError as error:
         code = Exit.UNREACHABLE if isinstance(error, rc.errors.Unreachable) else code_of(error.status)
-        raise Failure(str(error), code, error.status) from error
+        raise CommandFailed(str(error), code, error.status) from error
     text = FORMATS[form.value](report)
     if output is None:
         if form is Format.JSON and sys.stdout.isatty():

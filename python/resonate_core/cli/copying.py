@@ -9,7 +9,7 @@ import typer
 import resonate_core as rc
 from resonate_core.base.instants import counted
 from resonate_core.cli.command import CONFIG, JSON, place_with_options
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.show import Output
 from resonate_core.cli.target import Access, FileTarget
 
@@ -40,7 +40,7 @@ def _require_empty(store: rc.Store, name: str) -> None:
     }
     for kind, ids in found.items():
         if ids:
-            raise Failure(f"TO must be a new file or an empty store, got {name} with {kind} {ids[0]!r}", Exit.CONFLICT)
+            raise CommandFailed(f"TO must be a new file or an empty store, got {name} with {kind} {ids[0]!r}", Exit.CONFLICT)
 
 
 def _fill(target: rc.Store, snapshot: dict[str, Any], digest: str, names: tuple[str, str]) -> None:
@@ -50,7 +50,7 @@ def _fill(target: rc.Store, snapshot: dict[str, Any], digest: str, names: tuple[
     if target.digest() == digest and target.snapshot() == snapshot:
         return
     target.restore(empty)
-    raise Failure(f"the copy in {names[1]} differed from {names[0]}, and was deleted", Exit.FAILED)
+    raise CommandFailed(f"the copy in {names[1]} differed from {names[0]}, and was deleted", Exit.FAILED)
 
 
 def copy(source: _FROM, target: _TO, config: CONFIG = None, json: JSON = False) -> None:
@@ -65,7 +65,7 @@ def copy(source: _FROM, target: _TO, config: CONFIG = None, json: JSON = False) 
     with FileTarget(read_from, Access.READ, **options) as old:
         assert isinstance(old, FileTarget)
         if waiting := old.store.submissions_waiting:
-            raise Failure(
+            raise CommandFailed(
                 f"FROM must have no submitted request that waits to run, got {waiting}: run them with a server or Store.tick()",
                 Exit.CONFLICT,
             )

@@ -16,7 +16,7 @@ from resonate_core.cli.completion import queues
 from resonate_core.cli.dash_frame import Frame, Reader, failed_at
 from resonate_core.cli.dash_screen import KEYS, Screen
 from resonate_core.cli.ending import ended_by_signals
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.keys import Keys
 from resonate_core.cli.show import Output
 from resonate_core.cli.show_jobs import error_text
@@ -105,7 +105,7 @@ class _Live:
             self._job = self._reader.job(shown.name) if shown.kind == "job" else None
         except rc.StoreBusy as busy:
             self._remark = _last_seen(str(busy))
-        except Failure as failure:
+        except CommandFailed as failure:
             # A server that is started again is there again; everything else is the last word.
             if failure.code is not Exit.UNREACHABLE:
                 raise
@@ -155,7 +155,7 @@ def dash(
     """
     pause = duration(interval, "--interval")
     if pause < _SHORTEST:
-        raise Failure(f"--interval: {interval!r} is shorter than {_SHORTEST}ms", Exit.USAGE)
+        raise CommandFailed(f"--interval: {interval!r} is shorter than {_SHORTEST}ms", Exit.USAGE)
     reader = Reader(session.target, list(dict.fromkeys(queue or [])))
     frame = reader.frame()
     if once:

@@ -156,7 +156,7 @@ class Reader:
         """Reads the next frame.
 
         Raises:
-            Failure: The store cannot be reached, refuses it, or has no queue of a name that is to be shown.
+            CommandFailed: The store cannot be reached, refuses it, or has no queue of a name that is to be shown.
         """
         began = seconds()
         ask = self._target.envelope

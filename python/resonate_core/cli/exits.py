@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["Exit", "Failure", "OutputClosed", "code_of", "is_done"]
+__all__ = ["CommandFailed", "Exit", "OutputClosed", "code_of", "is_done"]
 
 
 class Exit(IntEnum):
@@ -69,7 +69,7 @@ def code_of(status: int) -> Exit:
     return Exit.DONE if is_done(status) else _CODES.get(status, Exit.FAILED)
 
 
-class Failure(Exception):
+class CommandFailed(Exception):
     """Ends a command with a message on standard error, without a traceback.
 
     Attributes:

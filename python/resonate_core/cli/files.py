@@ -11,7 +11,7 @@ import typer
 from resonate_core.cli.check import checked
 from resonate_core.cli.command import CONFIG, DB, JSON, Session, group, on_file, on_store, place_with_options
 from resonate_core.cli.copying import copy
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.migration import migrate
 from resonate_core.cli.places import file_of, place_of
 from resonate_core.cli.purging import confirm, delete
@@ -89,7 +89,7 @@ def check(
     Exit code 0: sound; 1: damaged; 2: it cannot be read as a store.
     """
     if place is not None and db is not None:
-        raise Failure("FILE and --db exclude each other", Exit.USAGE)
+        raise CommandFailed("FILE and --db exclude each other", Exit.USAGE)
     where, options = (place_of(place, "FILE"), {}) if place is not None else place_with_options(db, config)
     found = checked(where, **options)
     if json:
@@ -130,7 +130,7 @@ def purge(
     without a terminal it needs --yes.
     """
     if (older_than is None) == (before is None):
-        raise Failure("purge: give one of --older-than and --before", Exit.USAGE)
+        raise CommandFailed("purge: give one of --older-than and --before", Exit.USAGE)
     assert isinstance(session.target, FileTarget)
     until = instant(before, "--before") if before is not None else now() - duration(older_than or "", "--older-than")
     until = max(until, 0)
@@ -192,7 +192,7 @@ def reset(
             out.line("nothing was changed; --yes does it", {**planned, "file": str(path), "done": False})
             return
         if not yes and not confirmed("set the clock back?"):
-            raise Failure("nothing was changed", Exit.FAILED)
+            raise CommandFailed("nothing was changed", Exit.FAILED)
         done = target.store.reset_clock()
     out.line("the clock was set back", {**done, "file": str(path), "done": True})
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from resonate_core.cli.command import Session
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.options import ID, TAGS, TIMEOUT
 from resonate_core.cli.values import encode, instant, pairs, read_json
 
@@ -68,7 +68,7 @@ def invoke(
     The same id again starts nothing new.
     """
     if limit is not None and not wait:
-        raise Failure("--limit is for --wait", Exit.USAGE)
+        raise CommandFailed("--limit is for --wait", Exit.USAGE)
     named = {name: read_json(text, f"--kwarg {name}") for name, text in pairs(kwarg, "--kwarg").items()}
     given = [read_json(text, "--arg") for text in arg or []]
     data = root_promise(id, func, given, named, func_version, target, instant(timeout, "--timeout"), pairs(tag, "--tag"))

@@ -1,4 +1,4 @@
-"""``resonate-core jobs``: enqueues, lists, shows and counts jobs; the other changes are in jobs_act."""
+"""``resonate-core jobs``: enqueues, lists, shows and counts jobs; the other changes are in jobs_actions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from resonate_core.base.states import JOB_STATES
-from resonate_core.cli import jobs_act, jobs_types
+from resonate_core.cli import jobs_actions, jobs_types
 from resonate_core.cli.command import Session, group, on_store
-from resonate_core.cli.exits import Exit, Failure
-from resonate_core.cli.jobs_found import USUAL, Wanted, newest as newest_jobs
+from resonate_core.cli.exits import CommandFailed, Exit
+from resonate_core.cli.jobs_newest import USUAL, Wanted, newest as newest_jobs
 from resonate_core.cli.jobs_options import GROUP, JOB_STATE, OF_A_JOB, QUEUE, TYPE, members, parameters
 from resonate_core.cli.jobs_tail import tail
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, RAW, TAGS
@@ -55,9 +55,9 @@ def list_jobs(
     filters |= {"uniqueKey": unique_key, "id": id}
     if newest or since is not None or until is not None:
         if every:
-            raise Failure("--all lists by id: give --limit instead, up to 1000", Exit.USAGE)
+            raise CommandFailed("--all lists by id: give --limit instead, up to 1000", Exit.USAGE)
         if limit is not None and not 1 <= limit <= 1000:
-            raise Failure(f"--limit must be from 1 to 1000, got {limit}", Exit.USAGE)
+            raise CommandFailed(f"--limit must be from 1 to 1000, got {limit}", Exit.USAGE)
         times = [None if text is None else instant(text, flag) for text, flag in ((since, "--since"), (until, "--until"))]
         given = {name: value for name, value in filters.items() if value not in (None, {})}
         found = newest_jobs(session.target, Wanted(given, times[0], times[1], limit or USUAL, cursor))
@@ -106,9 +106,9 @@ def enqueue(
     What is not given comes from the queue's defaults, then from the lifecycle.
     """
     if process_at is not None and options["process_in"] is not None:
-        raise Failure("--process-at and --process-in exclude each other", Exit.USAGE)
+        raise CommandFailed("--process-at and --process-in exclude each other", Exit.USAGE)
     if good_until is not None and options["good_for"] is not None:
-        raise Failure("--good-until and --good-for exclude each other", Exit.USAGE)
+        raise CommandFailed("--good-until and --good-for exclude each other", Exit.USAGE)
     value = payload(body, "--payload", raw=raw, headers=pairs(header, "--header"))
     texts = {"id": id, "queue": queue, "payload": value or None, "tags": pairs(tag, "--tag") or None}
     instants = {
@@ -122,8 +122,8 @@ def enqueue(
     show_job(session.out, session.target.send("job.enqueue", data | members(options)))
 
 
-for action in jobs_act.ACTIONS:
-    on_store(app, action.word, Access.WRITE, dialects=DIALECTS[:1])(jobs_act.command_of(action))
+for action in jobs_actions.ACTIONS:
+    on_store(app, action.word, Access.WRITE, dialects=DIALECTS[:1])(jobs_actions.command_of(action))
 
 
 @on_store(app, "stats", Access.READ, dialects=DIALECTS[:1])

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from resonate_core.cli.completion import job_states, job_types, queues
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.notation import read_policy
 from resonate_core.cli.values import duration, one_of
 
@@ -88,7 +88,7 @@ def members(given: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         prefix: The beginning of their names.
 
     Raises:
-        Failure: An option cannot be read, or codes are given without a policy (USAGE).
+        CommandFailed: An option cannot be read, or codes are given without a policy (USAGE).
 
     Example:
         >>> from resonate_core.cli.jobs_options import members
@@ -98,7 +98,7 @@ def members(given: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     options = {name.removeprefix(prefix): value for name, value in given.items() if value not in (None, [])}
     codes = options.pop("retry_on", None)
     if codes and "retry_policy" not in options:
-        raise Failure(f"{_flag('retry_on', prefix)} is for {_flag('retry_policy', prefix)}", Exit.USAGE)
+        raise CommandFailed(f"{_flag('retry_on', prefix)} is for {_flag('retry_policy', prefix)}", Exit.USAGE)
     made: dict[str, Any] = {}
     for name, value in options.items():
         if name == "retry_policy":

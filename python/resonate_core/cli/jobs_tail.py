@@ -14,8 +14,8 @@ from resonate_core.base.states import ended_at
 from resonate_core.base.stopwatch import seconds
 from resonate_core.cli.command import Session
 from resonate_core.cli.ending import ended_by_signals
-from resonate_core.cli.exits import Exit, Failure, is_done
-from resonate_core.cli.jobs_found import Wanted, newest
+from resonate_core.cli.exits import CommandFailed, Exit, is_done
+from resonate_core.cli.jobs_newest import Wanted, newest
 from resonate_core.cli.jobs_options import QUEUE, TYPE
 from resonate_core.cli.jobs_table import text
 from resonate_core.cli.options import MATCH
@@ -187,7 +187,7 @@ def tail(
     """
     pause = duration(interval, "--interval")
     if pause < _SHORTEST:
-        raise Failure(f"--interval: {interval!r} is shorter than {_SHORTEST}ms", Exit.USAGE)
+        raise CommandFailed(f"--interval: {interval!r} is shorter than {_SHORTEST}ms", Exit.USAGE)
     filters = {name: value for name, value in (("queue", queue), ("type", type), ("id", id)) if value is not None}
     found = Tail(session.target, filters, now())
     _print(session, found.last(lines))

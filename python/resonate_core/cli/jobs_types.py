@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resonate_core.cli.command import JSON
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.show import Output, clean, put
 from resonate_core.cli.worker import FOLDER, PLACE, found
 
@@ -54,7 +54,7 @@ def types(
 
     worker = found(place, folder)
     if not isinstance(worker, Worker):
-        raise Failure(f"{place!r} must be a Worker, got {type(worker).__name__}", Exit.USAGE)
+        raise CommandFailed(f"{place!r} must be a Worker, got {type(worker).__name__}", Exit.USAGE)
     listed = described(worker)
     if as_json:
         Output(as_json).json({"types": listed})

@@ -11,7 +11,7 @@ import typer
 import resonate_core as rc
 from resonate_core._core import schema_versions
 from resonate_core.cli.command import CONFIG, DB, JSON, place_with_options
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.show import Output
 from resonate_core.cli.target import Access, FileTarget
 
@@ -44,7 +44,7 @@ def _plan(place: Path | str) -> _Plan:
     try:
         shown, found, newest = schema_versions(str(place))
     except rc.ResonateError as error:
-        raise Failure(str(error), Exit.USAGE if isinstance(error, rc.Invalid) else Exit.UNREACHABLE) from error
+        raise CommandFailed(str(error), Exit.USAGE if isinstance(error, rc.Invalid) else Exit.UNREACHABLE) from error
     if (found is None and isinstance(place, Path)) or (found is not None and found >= newest):
         FileTarget(place, Access.READ).close()  # its error names what is wrong
     return _Plan({"file": str(place)} if isinstance(place, Path) else {"url": shown}, found, newest)

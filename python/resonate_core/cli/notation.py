@@ -40,7 +40,7 @@ def read_policy(text: str, option: str, codes: list[str] | None = None) -> dict[
         codes: The only errors that are retried; none: all.
 
     Raises:
-        Failure: It is none (USAGE).
+        CommandFailed: It is none (USAGE).
 
     Example:
         >>> from resonate_core.cli.notation import read_policy
@@ -115,7 +115,7 @@ def read_rate(text: str, option: str) -> dict[str, int]:
         option: The name of the option, for errors.
 
     Raises:
-        Failure: It is none (USAGE).
+        CommandFailed: It is none (USAGE).
 
     Example:
         >>> from resonate_core.cli.notation import read_rate

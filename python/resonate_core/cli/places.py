@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import resonate_core as rc
 from resonate_core._core import path_of_file, place_of_store
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 
 __all__ = ["Place", "file_of", "place_of", "refuse_missing"]
 
@@ -25,7 +25,7 @@ def place_of(text: str, name: str) -> Place:
         name: The name of the argument, for the error.
 
     Raises:
-        Failure: It is the address of something else, or one of a store in another form, which the error names (USAGE).
+        CommandFailed: It is the address of something else, or one of a store in another form, which the error names (USAGE).
 
     Example:
         >>> from resonate_core.cli.places import place_of
@@ -44,7 +44,7 @@ def file_of(text: str, name: str) -> Path:
         name: The name of the argument, for the error.
 
     Raises:
-        Failure: It is the address of a database or of something else (USAGE).
+        CommandFailed: It is the address of a database or of something else (USAGE).
 
     Example:
         >>> from resonate_core.cli.places import file_of
@@ -58,7 +58,7 @@ def _read(reads: Callable[[str, str], str], text: str, name: str) -> str:
     try:
         return reads(text, name)
     except rc.ResonateError as error:
-        raise Failure(str(error), Exit.USAGE) from error
+        raise CommandFailed(str(error), Exit.USAGE) from error
 
 
 def _path(place: str, name: str) -> Path:
@@ -77,13 +77,13 @@ def refuse_missing(place: Path) -> NoReturn:
         place: A path at which nothing is.
 
     Raises:
-        Failure: Always (UNREACHABLE).
+        CommandFailed: Always (UNREACHABLE).
 
     Example:
         >>> from pathlib import Path
         >>> from resonate_core.cli.places import refuse_missing
         >>> refuse_missing(Path("absent.db"))
         Traceback (most recent call last):
-        resonate_core.cli.exits.Failure: there is no file 'absent.db'
+        resonate_core.cli.exits.CommandFailed: there is no file 'absent.db'
     """
-    raise Failure(f"there is no file {str(place)!r}", Exit.UNREACHABLE)
+    raise CommandFailed(f"there is no file {str(place)!r}", Exit.UNREACHABLE)

@@ -9,7 +9,7 @@ from resonate_core import Store
 from resonate_core.base.instants import counted, moment
 from resonate_core.base.states import ENDED_AT, PROMISE_STATES, ended_at
 from resonate_core.cli.command import Session
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.show import confirmed, need_terminal
 from resonate_core.cli.target import Target
 
@@ -54,13 +54,13 @@ def confirm(session: Session, until: int) -> None:
     """Ask for confirmation.
 
     Raises:
-        Failure: It cannot ask (USAGE), or the reply is no (FAILED).
+        CommandFailed: It cannot ask (USAGE), or the reply is no (FAILED).
     """
     need_terminal(session.out, "purge")
     found, more = _settled(session.target, until)
     most = "at least " if more else "up to "  # what is still referred to stays
     if not confirmed(f"delete {most}{found}, settled before {moment(until)}?"):
-        raise Failure("nothing was done", Exit.FAILED)
+        raise CommandFailed("nothing was done", Exit.FAILED)
 
 
 def _settled(target: Target, until: int) -> tuple[Purged, bool]:

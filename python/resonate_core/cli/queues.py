@@ -8,7 +8,7 @@ import typer
 
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.completion import queues
-from resonate_core.cli.exits import Exit, Failure, is_done
+from resonate_core.cli.exits import CommandFailed, Exit, is_done
 from resonate_core.cli.jobs_options import CHOICES, DEFAULTS, members, parameters
 from resonate_core.cli.notation import read_rate
 from resonate_core.cli.show import put
@@ -112,14 +112,14 @@ def set_queue(
         given["rate"] = read_rate(rate, "--rate")
     for member in data:
         if member in given:
-            raise Failure(f"--{member} and --clear {member} exclude each other", Exit.USAGE)
+            raise CommandFailed(f"--{member} and --clear {member} exclude each other", Exit.USAGE)
     parts = {
         "defaults": members(options),
         "groups": _groups(group_size, group_grace, group_max_delay),
     }
     parts = {member: part for member, part in parts.items() if part}
     if not (data or given or parts):
-        raise Failure(f"set: nothing is given for {name!r}", Exit.USAGE)
+        raise CommandFailed(f"set: nothing is given for {name!r}", Exit.USAGE)
     # Cleared and given at once: only what is given stays.
     cleared_too = {member: part for member, part in parts.items() if member in data}
     data |= cleared_too | _merged(session, name, {member: parts[member] for member in parts if member not in data})

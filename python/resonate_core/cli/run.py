@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 import resonate_core as rc
-from resonate_core.cli.exits import Exit, Failure, OutputClosed, code_of
+from resonate_core.cli.exits import CommandFailed, Exit, OutputClosed, code_of
 from resonate_core.cli.show import put_json, say
 from resonate_core.http.surroundings import OddSurroundings
 
@@ -46,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
         ended = command_for(arguments)(args=list(arguments), prog_name="resonate-core", standalone_mode=False)
         sys.stdout.flush()
         return ended if isinstance(ended, int) else Exit.DONE
-    except Failure as failure:
+    except CommandFailed as failure:
         return _fail(failure.message, failure.status, failure.code, as_json)
     except (rc.StoreBusy, rc.errors.NoEnvelope) as error:
         return _fail(str(error), error.status, Exit.UNREACHABLE, as_json)

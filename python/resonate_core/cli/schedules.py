@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from resonate_core.cli.command import Session, group, on_store
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.jobs_options import OF_A_JOB, members, parameters
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, PARAM, RAW, TAGS, TARGET
 from resonate_core.cli.show import Output
@@ -85,7 +85,7 @@ def create(
     """Create a schedule, or show the existing schedule with this id."""
     job = members(options, "job_") | ({} if job_queue is None else {"queue": job_queue})
     if job and job_type is None:
-        raise Failure("options of jobs need --job-type", Exit.USAGE)
+        raise CommandFailed("options of jobs need --job-type", Exit.USAGE)
     data: dict[str, Any] = {
         "id": id,
         "cron": cron,

@@ -12,7 +12,7 @@ import typer
 from resonate_core.base.extras import how_to_install
 from resonate_core.cli.command import CONFIG, JSON, group, with_parameters
 from resonate_core.cli.configuration import config_file, described, load
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.show import Output, say
 
 __all__ = ["add_to", "wants_flags"]
@@ -36,7 +36,7 @@ def serve(**given: Any) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("resonate_core"):
             raise
-        raise Failure(f"serve needs {error.name}: {how_to_install('server')}", Exit.USAGE) from error
+        raise CommandFailed(f"serve needs {error.name}: {how_to_install('server')}", Exit.USAGE) from error
     if settings.store.path is None:
         say("serving from memory: what is in it is gone when this ends; --db FILE keeps it")
     raise typer.Exit(run_server(settings))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from resonate_core._foreign_text import clean, clean_json, clean_lines
 from resonate_core.base.instants import counted, length, moment
 from resonate_core.base.payloads import decoded
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.values import now
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ def need_terminal(out: Output, command: str) -> None:
     """Refuse a command that asks for confirmation where it cannot ask.
 
     Raises:
-        Failure: The output is JSON, or standard input is no terminal (USAGE).
+        CommandFailed: The output is JSON, or standard input is no terminal (USAGE).
     """
     if out.as_json:
-        raise Failure(f"{command} asks for confirmation, and --json excludes a question: give --yes", Exit.USAGE)
+        raise CommandFailed(f"{command} asks for confirmation, and --json excludes a question: give --yes", Exit.USAGE)
     if not sys.stdin.isatty():
-        raise Failure(f"{command} asks for confirmation, and standard input is no terminal: give --yes", Exit.USAGE)
+        raise CommandFailed(f"{command} asks for confirmation, and standard input is no terminal: give --yes", Exit.USAGE)
 
 
 def confirmed(question: str) -> bool:

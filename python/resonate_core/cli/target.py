@@ -14,7 +14,7 @@ from typing import Any
 
 import resonate_core as rc
 from resonate_core._foreign_text import MOST_OF_A_REFUSAL, excerpt
-from resonate_core.cli.exits import Exit, Failure, code_of, is_done
+from resonate_core.cli.exits import CommandFailed, Exit, code_of, is_done
 from resonate_core.cli.places import Place, refuse_missing
 from resonate_core.cli.show import say
 from resonate_core.explain.call_tree import Requests
@@ -61,7 +61,7 @@ class Target(Requests, ABC):
         """Return the replies to several requests, in order, including refusals.
 
         Raises:
-            Failure: It cannot be reached or does not answer in the protocol.
+            CommandFailed: It cannot be reached or does not answer in the protocol.
         """
 
     @abstractmethod
@@ -92,7 +92,7 @@ class Target(Requests, ABC):
         """Return the data of a reply. A tag that looks misspelt is reported on standard error.
 
         Raises:
-            Failure: The request was refused; the exit code tells how.
+            CommandFailed: The request was refused; the exit code tells how.
         """
         request = self.envelope(kind, data)
         (answer,) = self.exchange([request])
@@ -104,9 +104,9 @@ class Target(Requests, ABC):
         return answered
 
 
-def refusal(status: int, data: Any) -> Failure:
+def refusal(status: int, data: Any) -> CommandFailed:
     """Return the failure of a command whose request was refused."""
-    return Failure(data if isinstance(data, str) else json.dumps(data), code_of(status), status)
+    return CommandFailed(data if isinstance(data, str) else json.dumps(data), code_of(status), status)
 
 
 class FileTarget(Target):
@@ -119,7 +119,7 @@ class FileTarget(Target):
         options: Of `resonate_core.Store`.
 
     Raises:
-        Failure: It is missing, or cannot be opened (UNREACHABLE).
+        CommandFailed: It is missing, or cannot be opened (UNREACHABLE).
     """
 
     def __init__(self, place: Place, access: Access, dialect: str = DIALECTS[0], **options: Any) -> None:
@@ -128,7 +128,7 @@ class FileTarget(Target):
         try:
             missing = isinstance(place, Path) and access is not Access.MAKE and not place.exists()
         except OSError as error:  # a folder that may not be looked into
-            raise Failure(f"{place}: {error.strerror}", Exit.UNREACHABLE) from error
+            raise CommandFailed(f"{place}: {error.strerror}", Exit.UNREACHABLE) from error
         if missing:
             refuse_missing(Path(place))
         try:
@@ -137,7 +137,7 @@ class FileTarget(Target):
                 self.store = rc.Store(place, read_only=access is Access.READ, **options)
         except rc.ResonateError as error:
             code = Exit.USAGE if isinstance(error, rc.Invalid) else Exit.UNREACHABLE
-            raise Failure(str(error), code, error.status) from error
+            raise CommandFailed(str(error), code, error.status) from error
         for warning in caught:
             say(f"warning: {warning.message}")
 
@@ -165,7 +165,7 @@ class UrlTarget(Target):
         timeout: How long to wait for one answer, in seconds.
 
     Raises:
-        Failure: The URL or the token is none (USAGE).
+        CommandFailed: The URL or the token is none (USAGE).
     """
 
     def __init__(self, url: str, dialect: str = DIALECTS[0], token: str | None = None, timeout: float = 30) -> None:
@@ -177,7 +177,7 @@ class UrlTarget(Target):
         except OddSurroundings:
             raise
         except rc.Invalid as error:
-            raise Failure(f"--{error}", Exit.USAGE) from error  # it begins with the name: url or token
+            raise CommandFailed(f"--{error}", Exit.USAGE) from error  # it begins with the name: url or token
 
     def another(self) -> UrlTarget:
         """Return a second connection to the same server."""
@@ -193,12 +193,12 @@ class UrlTarget(Target):
         """Ask for a page that is not part of the protocol; return the response of httpx.
 
         Raises:
-            Failure: There was no answer.
+            CommandFailed: There was no answer.
         """
         try:
             return self._remote.server.get(path, parameters)
         except (Unreachable, NoEnvelope) as error:
-            raise Failure(error.message, Exit.UNREACHABLE) from error
+            raise CommandFailed(error.message, Exit.UNREACHABLE) from error
 
     def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
         """Send requests as a client does, each once; judge the data of each reply."""
@@ -206,9 +206,9 @@ class UrlTarget(Target):
             replies = self._remote.exchange(requests)
             return [self._judged(request, reply) for request, reply in zip(requests, replies, strict=True)]
         except Unreachable as error:
-            raise Failure(error.message, Exit.UNREACHABLE, error.answered) from error
+            raise CommandFailed(error.message, Exit.UNREACHABLE, error.answered) from error
         except NoEnvelope as error:
-            raise Failure(error.message, Exit.UNREACHABLE) from error
+            raise CommandFailed(error.message, Exit.UNREACHABLE) from error
         except rc.ResonateError as error:
             raise refusal(error.status, error.message) from error
 
@@ -228,7 +228,7 @@ class UrlTarget(Target):
         """Yield every record that a search finds, page after page.
 
         Raises:
-            Failure: The pages have no end, or more than `MOST_OF_A_SEARCH` bytes together (UNREACHABLE).
+            CommandFailed: The pages have no end, or more than `MOST_OF_A_SEARCH` bytes together (UNREACHABLE).
         """
         server = self._remote.server
         begin = server.received
@@ -236,10 +236,10 @@ class UrlTarget(Target):
             for record in super().pages(kind, member, data):
                 if server.received - begin > MOST_OF_A_SEARCH:
                     what = f"the pages of {kind} have more than {MOST_OF_A_SEARCH} bytes together"
-                    raise Failure(f"{self.name}: {what}; give --limit and --cursor, without --all", Exit.UNREACHABLE)
+                    raise CommandFailed(f"{self.name}: {what}; give --limit and --cursor, without --all", Exit.UNREACHABLE)
                 yield record
         except NoEnvelope as error:
-            raise Failure(f"{self.name}: {error.message}", Exit.UNREACHABLE) from error
+            raise CommandFailed(f"{self.name}: {error.message}", Exit.UNREACHABLE) from error
 
     def close(self) -> None:
         """Ends its connections."""

@@ -9,7 +9,7 @@ import typer
 from resonate_core.base.states import TASK_STATES
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.completion import task_states
-from resonate_core.cli.exits import Exit, Failure, is_done
+from resonate_core.cli.exits import CommandFailed, Exit, is_done
 from resonate_core.cli.options import (
     ACTOR,
     ALL,
@@ -151,7 +151,7 @@ def heartbeat(
     for text in task or []:
         id, equals, version = text.rpartition("=")
         if not equals or not (version.isascii() and version.isdigit()):
-            raise Failure(f"heartbeat: {text!r} is not written as ID=VERSION", Exit.USAGE)
+            raise CommandFailed(f"heartbeat: {text!r} is not written as ID=VERSION", Exit.USAGE)
         tasks.append({"id": id, "version": int(version)})
     session.out.answer(session.target.send("task.heartbeat", {"pid": pid, "tasks": tasks}), done="renewed what it holds")
 

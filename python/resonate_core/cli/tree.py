@@ -8,7 +8,7 @@ from resonate_core.cli.command import Session
 from resonate_core.cli.options import ID
 from resonate_core.cli.show import COLOURS, clean, length
 from resonate_core.cli.values import now
-from resonate_core.explain.call_tree import Call, calls_of, in_order
+from resonate_core.explain.call_tree import CallNode, calls_of, in_order
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["tree"]
 
 
-def _label(call: Call, present: int) -> Text:
+def _label(call: CallNode, present: int) -> Text:
     from rich.text import Text
 
     # Of a pending promise the job says most, and the task more; the older dialect's says nothing.
@@ -32,7 +32,7 @@ def _label(call: Call, present: int) -> Text:
     return Text.assemble(*parts)
 
 
-def _drawn(root: Call) -> Tree:
+def _drawn(root: CallNode) -> Tree:
     from rich.tree import Tree
 
     present = now()
@@ -45,7 +45,7 @@ def _drawn(root: Call) -> Tree:
     return drawn
 
 
-def _document(root: Call) -> dict[str, Any]:
+def _document(root: CallNode) -> dict[str, Any]:
     """Return the calls as a flat list, in the order of the tree, each with `parent` and `depth`."""
     present = now()
     rows: list[dict[str, Any]] = []

@@ -13,7 +13,7 @@ import typer
 import resonate_core as rc
 from resonate_core.base.extras import how_to_install
 from resonate_core.base.files import refuse_irregular
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.places import place_of, refuse_missing
 from resonate_core.cli.show import put, say
 from resonate_core.http.surroundings import OddSurroundings
@@ -69,7 +69,7 @@ def ui(
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("resonate_core"):
             raise
-        raise Failure(f"ui needs {error.name}: {how_to_install('server')}", Exit.USAGE) from error
+        raise CommandFailed(f"ui needs {error.name}: {how_to_install('server')}", Exit.USAGE) from error
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -77,7 +77,7 @@ def ui(
         listening.listen(128)
     except OSError as error:
         listening.close()
-        raise Failure(f"cannot listen on {_HOST}:{port}: {error.strerror or error}", Exit.UNREACHABLE) from error
+        raise CommandFailed(f"cannot listen on {_HOST}:{port}: {error.strerror or error}", Exit.UNREACHABLE) from error
     with listening:
         put(f"http://{_HOST}:{listening.getsockname()[1]}/")
         sys.stdout.flush()
@@ -101,7 +101,7 @@ def _app(place: str, operate: bool, token: str | None, keys: list[str], types: l
 
     if place.startswith(("http://", "https://")):
         if operate or keys or types:
-            raise Failure(
+            raise CommandFailed(
                 "--operate, --redact-key and --redact-type are for stores: a server decides by its settings and tokens", Exit.USAGE
             )
         try:
@@ -109,9 +109,9 @@ def _app(place: str, operate: bool, token: str | None, keys: list[str], types: l
         except OddSurroundings:
             raise
         except ValueError as error:
-            raise Failure(str(error), Exit.USAGE) from error
+            raise CommandFailed(str(error), Exit.USAGE) from error
     if token is not None:
-        raise Failure("--token is for a server", Exit.USAGE)
+        raise CommandFailed("--token is for a server", Exit.USAGE)
     options = UiOptions(keys, types)
     where = place_of(place, "FILE|URL")
     if isinstance(where, Path) and _is_recording(where):
@@ -119,7 +119,7 @@ def _app(place: str, operate: bool, token: str | None, keys: list[str], types: l
     try:
         store = rc.Store(where, read_only=not operate)
     except rc.ResonateError as error:
-        raise Failure(str(error), Exit.USAGE if isinstance(error, rc.Invalid) else Exit.UNREACHABLE, error.status) from error
+        raise CommandFailed(str(error), Exit.USAGE if isinstance(error, rc.Invalid) else Exit.UNREACHABLE, error.status) from error
     return MountedUi(lambda: store, True, local_role, options, "", read_only=not operate)
 
 
@@ -132,7 +132,7 @@ def _of_recording(file: Path, options: Any) -> MountedUi:
         with open(file, "rb") as lines:
             recording = Recording(lines, file.name)
     except rc.ResonateError as error:
-        raise Failure(f"{file}: {error}", Exit.REFUSED) from error
+        raise CommandFailed(f"{file}: {error}", Exit.REFUSED) from error
     made = MountedUi(lambda: recording.state(len(recording.events) - 1), True, local_role, options, "", read_only=True)
 
     def prepare(dashboard: Dashboard) -> None:
@@ -151,7 +151,7 @@ def _is_recording(file: Path) -> bool:
     except OSError as error:
         if not file.exists():
             refuse_missing(file)
-        raise Failure(f"{file}: {error.strerror}", Exit.UNREACHABLE) from error
+        raise CommandFailed(f"{file}: {error.strerror}", Exit.UNREACHABLE) from error
 
 
 def _own_names_only(app: Any) -> Any:

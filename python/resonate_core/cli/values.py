@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import resonate_core as rc
 from resonate_core.base.files import read_text, text_of
 from resonate_core.base.payloads import parse_json
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 
 __all__ = ["SETTLED_STATES", "duration", "encode", "instant", "now", "one_of", "pairs", "payload", "read_json", "tags_of"]
 
@@ -33,7 +33,7 @@ def now() -> int:
 
 def refuse(option: str, text: str, rule: str) -> NoReturn:
     """End the command with the error of an invalid value."""
-    raise Failure(f"{option}: {text!r} {rule}", Exit.USAGE)
+    raise CommandFailed(f"{option}: {text!r} {rule}", Exit.USAGE)
 
 
 def one_of(text: str, option: str, choices: Sequence[str]) -> str:
@@ -45,20 +45,20 @@ def one_of(text: str, option: str, choices: Sequence[str]) -> str:
         choices: The texts that it may be.
 
     Raises:
-        Failure: It is none of them (USAGE); the error has all of them, and the nearest one.
+        CommandFailed: It is none of them (USAGE); the error has all of them, and the nearest one.
 
     Example:
         >>> from resonate_core.cli.values import one_of
         >>> one_of("runing", "--state", ["pending", "running"])
         Traceback (most recent call last):
-        resonate_core.cli.exits.Failure: --state must be pending or running, got 'runing': did you mean running?
+        resonate_core.cli.exits.CommandFailed: --state must be pending or running, got 'runing': did you mean running?
     """
     if text in choices:
         return text
     near = difflib.get_close_matches(text.lower(), choices, 1)
     listed = ", ".join(choices[:-1]) + f" or {choices[-1]}" if len(choices) > 1 else choices[0]
     hint = f": did you mean {near[0]}?" if near else ""
-    raise Failure(f"{option} must be {listed}, got {text!r}{hint}", Exit.USAGE)
+    raise CommandFailed(f"{option} must be {listed}, got {text!r}{hint}", Exit.USAGE)
 
 
 def duration(text: str, option: str) -> int:
@@ -69,7 +69,7 @@ def duration(text: str, option: str) -> int:
         option: The name of the option, for errors.
 
     Raises:
-        Failure: It is none (USAGE).
+        CommandFailed: It is none (USAGE).
 
     Example:
         >>> from resonate_core.cli.values import duration
@@ -98,7 +98,7 @@ def instant(text: str, option: str, *, clock: Callable[[], int] = now) -> int:
         clock: Says what now is.
 
     Raises:
-        Failure: It is none (USAGE).
+        CommandFailed: It is none (USAGE).
 
     Example:
         >>> from resonate_core.cli.values import instant
@@ -126,7 +126,7 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """Names and their texts, each written `name=text`.
 
     Raises:
-        Failure: One has no `=`, no name, or a name that was given before (USAGE).
+        CommandFailed: One has no `=`, no name, or a name that was given before (USAGE).
 
     Example:
         >>> from resonate_core.cli.values import pairs
@@ -148,7 +148,7 @@ def tags_of(texts: Sequence[str] | None, target: str | None) -> dict[str, str]:
     """The tags of a promise, of `--tag` and `--target`.
 
     Raises:
-        Failure: As `pairs`.
+        CommandFailed: As `pairs`.
 
     Example:
         >>> from resonate_core.cli.values import tags_of
@@ -169,14 +169,14 @@ def _given(text: str, option: str) -> str:
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         if isinstance(error, UnicodeDecodeError):
             reason = "it is not UTF-8"
-        raise Failure(f"{option}: cannot read {name!r}: {reason}", Exit.USAGE) from error
+        raise CommandFailed(f"{option}: cannot read {name!r}: {reason}", Exit.USAGE) from error
 
 
 def read_json(text: str, option: str) -> Any:
     """Decode a JSON text, from the option, a file or standard input.
 
     Raises:
-        Failure: It is no JSON, or cannot be read (USAGE).
+        CommandFailed: It is no JSON, or cannot be read (USAGE).
     """
     text = _given(text, option)
     try:
@@ -184,7 +184,7 @@ def read_json(text: str, option: str) -> Any:
     except ValueError as error:
         shown = text.strip() if len(text) < 60 else text.strip()[:57] + "..."
         hint = "; a text has its quotes: '\"text\"'" if re.fullmatch(r"[\w .:/-]+", shown) else ""
-        raise Failure(f"{option}: {shown!r} is no JSON: {error}{hint}", Exit.USAGE) from error
+        raise CommandFailed(f"{option}: {shown!r} is no JSON: {error}{hint}", Exit.USAGE) from error
 
 
 def encode(value: Any) -> str:
@@ -208,7 +208,7 @@ def payload(text: str | None, option: str, *, raw: bool, headers: dict[str, str]
         headers: The headers.
 
     Raises:
-        Failure: It is no JSON, or cannot be read (USAGE).
+        CommandFailed: It is no JSON, or cannot be read (USAGE).
     """
     made: dict[str, Any] = {"headers": headers} if headers else {}
     if text is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import resonate_core as rc
 from resonate_core.base.instants import when
 from resonate_core.cli.command import Session
-from resonate_core.cli.exits import Exit, Failure, code_of
+from resonate_core.cli.exits import CommandFailed, Exit, code_of
 from resonate_core.cli.options import ID
 from resonate_core.cli.show import clean, put
 from resonate_core.cli.target import FileTarget, UrlTarget
@@ -37,7 +37,7 @@ def why(session: Session, id: ID) -> None:
         for advice in found["advice"]:
             put(clean(f"You can: {advice['text']}."))
     if found["kind"] == "unknown":
-        raise Failure(found["sentence"], Exit.NOT_FOUND, 404)
+        raise CommandFailed(found["sentence"], Exit.NOT_FOUND, 404)
 
 
 def _following(found: dict[str, Any]) -> str:
@@ -55,8 +55,8 @@ def _asked(target: UrlTarget, id: str) -> dict[str, Any]:
     try:
         return answered(response, target.name).to_dict()
     except rc.Unsupported as error:
-        raise Failure(error.message, Exit.UNREACHABLE, response.status_code) from error
+        raise CommandFailed(error.message, Exit.UNREACHABLE, response.status_code) from error
     except NoEnvelope as error:
-        raise Failure(error.message, Exit.UNREACHABLE) from error
+        raise CommandFailed(error.message, Exit.UNREACHABLE) from error
     except rc.ResonateError as error:
-        raise Failure(error.message, code_of(error.status), error.status) from error
+        raise CommandFailed(error.message, code_of(error.status), error.status) from error

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 
 __all__ = ["FOLDER", "PLACE", "found", "worker"]
 
@@ -27,18 +27,20 @@ def _imported(name: str) -> Any:
     """A module.
 
     Raises:
-        Failure: There is none (USAGE), or it breaks while it is imported (FAILED).
+        CommandFailed: There is none (USAGE), or it breaks while it is imported (FAILED).
     """
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise Failure(f"there is no module {error.name!r} in {sys.path[0]!r} or where Python looks", Exit.USAGE) from error
-        raise Failure(f"module {name!r} cannot be imported: {error}", Exit.FAILED) from error
+            raise CommandFailed(
+                f"there is no module {error.name!r} in {sys.path[0]!r} or where Python looks", Exit.USAGE
+            ) from error
+        raise CommandFailed(f"module {name!r} cannot be imported: {error}", Exit.FAILED) from error
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         raised = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise Failure(
+        raise CommandFailed(
             f"module {name!r} cannot be imported: {raised} ({where.filename}, line {where.lineno})", Exit.FAILED
         ) from error
 
@@ -51,7 +53,8 @@ def found(place: str, folder: Path) -> Any:
         folder: From which modules are imported first.
 
     Raises:
-        Failure: It is not written so, there is no such folder, module or name, or it has no run() (USAGE); the module breaks (FAILED).
+        CommandFailed: It is not written so, there is no such folder, module or name, or it has no run() (USAGE); the module breaks
+            (FAILED).
 
     Example:
         >>> from pathlib import Path
@@ -59,28 +62,28 @@ def found(place: str, folder: Path) -> Any:
         >>> found("resonate_core:nothing", Path("."))
         Traceback (most recent call last):
             ...
-        resonate_core.cli.exits.Failure: module 'resonate_core' has no 'nothing'
+        resonate_core.cli.exits.CommandFailed: module 'resonate_core' has no 'nothing'
     """
     if not folder.is_dir():
-        raise Failure(f"--app-dir: there is no folder {str(folder)!r}", Exit.USAGE)
+        raise CommandFailed(f"--app-dir: there is no folder {str(folder)!r}", Exit.USAGE)
     sys.path.insert(0, str(folder.resolve()))
     module, colon, name = place.partition(":")
     if not (colon and module and name):
-        raise Failure(f"worker: {place!r} is not written as MODULE:NAME, such as shop.jobs:worker", Exit.USAGE)
+        raise CommandFailed(f"worker: {place!r} is not written as MODULE:NAME, such as shop.jobs:worker", Exit.USAGE)
     if module.startswith(".") or module.endswith((".py", ".")):
-        raise Failure(f"worker: {module!r} is no name of a module: shop/jobs.py is shop.jobs", Exit.USAGE)
+        raise CommandFailed(f"worker: {module!r} is no name of a module: shop/jobs.py is shop.jobs", Exit.USAGE)
     thing = _imported(module)
     way = module
     for part in name.split("."):
         if not hasattr(thing, part):
             near = sorted(key for key, value in vars(thing).items() if _runs(value)) if way == module else []
             hint = f"; what can be run in it: {', '.join(near)}" if near else ""
-            raise Failure(f"{'module ' if way == module else ''}{way!r} has no {part!r}{hint}", Exit.USAGE)
+            raise CommandFailed(f"{'module ' if way == module else ''}{way!r} has no {part!r}{hint}", Exit.USAGE)
         thing, way = getattr(thing, part), f"{module}:{part}" if way == module else f"{way}.{part}"
     if isinstance(thing, type):
-        raise Failure(f"{place!r} is a class: name an object that is made of it", Exit.USAGE)
+        raise CommandFailed(f"{place!r} is a class: name an object that is made of it", Exit.USAGE)
     if not _runs(thing):
-        raise Failure(f"{place!r} ({type(thing).__name__}) has no run()", Exit.USAGE)
+        raise CommandFailed(f"{place!r} ({type(thing).__name__}) has no run()", Exit.USAGE)
     return thing
 
 
@@ -92,7 +95,7 @@ def _log_to_stderr(level: str | None, format: str | None) -> None:
     """Log lines with time and level to standard error, unless the program has set up logging and no option asks for it.
 
     Raises:
-        Failure: There is no such level or format (USAGE), or what writes it is not installed (FAILED).
+        CommandFailed: There is no such level or format (USAGE), or what writes it is not installed (FAILED).
     """
     given = {name: value for name, value in (("level", level), ("format", format)) if value is not None}
     if logging.getLogger().handlers and not given:
@@ -108,9 +111,9 @@ def _log_to_stderr(level: str | None, format: str | None) -> None:
     except ValidationError as error:
         wrong = error.errors()[0]
         message = f"--log-{wrong['loc'][0]} must be {wrong['ctx']['expected']}, got {wrong['input']!r}"
-        raise Failure(message, Exit.USAGE) from error
+        raise CommandFailed(message, Exit.USAGE) from error
     except ImportError as error:
-        raise Failure(str(error), Exit.FAILED) from error
+        raise CommandFailed(str(error), Exit.FAILED) from error
     logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))  # it has a line for each request
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .compare import plain_reply
 from .exchange import JudgedServer
-from .findings import Finding, Verdict
+from .findings import Finding, SceneFailed
 from .linearizable import Asked, explanation, id_of
 from .player import Player
 from .reference import Model
@@ -94,7 +94,7 @@ def judge(player: Player, dialects: tuple[str, ...], seed: int, connections: int
     begin = player.client(dialects[0], "connections")
     try:
         begin.begin()
-    except Verdict as verdict:
+    except SceneFailed as verdict:
         player.findings.append(verdict.finding)
         return
     ids = begin.id("")

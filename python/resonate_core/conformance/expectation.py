@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .findings import Finding, Verdict
+from .findings import Finding, SceneFailed
 from .player import SceneClient
 from .requests import V25, V26, Reply
 from .rules import section
@@ -31,7 +31,7 @@ class Expectation:
         """Check a status; 422 is 400 in 2025-01-15.
 
         Raises:
-            Verdict: It is another one.
+            SceneFailed: It is another one.
         """
         expected = 400 if right == 422 and self.client.version == V25 else right
         if self._judges and reply.status != expected:
@@ -41,7 +41,7 @@ class Expectation:
         """Check the state of a task; None: there is no task. In 2025-01-15, tasks have no state on the wire.
 
         Raises:
-            Verdict: It is another one.
+            SceneFailed: It is another one.
         """
         reply = self.client.task(name)
         if self.client.version != V26 or not self._judges:
@@ -54,7 +54,7 @@ class Expectation:
         """Check the state of a job.
 
         Raises:
-            Verdict: It is another one.
+            SceneFailed: It is another one.
         """
         got = shown.data["job"]["state"] if shown.status == 200 else None
         if got != state:
@@ -66,4 +66,4 @@ class Expectation:
         twin = self.client.twin
         request = twin.story[-1]
         found = Finding(section(request["kind"]), twin.scene, self.client.version, request, got, right, (), tuple(twin.story[:-1]))
-        raise Verdict(found)
+        raise SceneFailed(found)

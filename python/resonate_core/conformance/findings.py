@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Finding", "NotJudged", "Tally", "Verdict"]
+__all__ = ["Finding", "NotJudged", "SceneFailed", "Tally"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Finding:
     story: tuple[dict[str, Any], ...] = field(default=(), repr=False)
 
 
-class Verdict(Exception):
+class SceneFailed(Exception):
     """Ends a scene with a finding."""
 
     def __init__(self, finding: Finding) -> None:

@@ -11,7 +11,7 @@ from ..errors import ResonateError
 from ..http.server_client import NoEnvelope
 from . import concurrent, programs
 from .exchange import JudgedServer
-from .findings import NotJudged, Verdict
+from .findings import NotJudged, SceneFailed
 from .instants import ServerTime
 from .plan import Plan
 from .player import MARK, Player, Scene
@@ -85,7 +85,7 @@ def _speaks(server: JudgedServer, dialect: str, prefix: str) -> bool:
 def _judge(player: Player, plan: Plan, spoken: tuple[str, ...], progress: Callable[[str], object]) -> None:
     try:
         soon = _calibrate(player, spoken)
-    except Verdict as verdict:  # not even a promise can be created
+    except SceneFailed as verdict:  # not even a promise can be created
         player.findings.append(verdict.finding)
         return
     except NotJudged as refused:
@@ -121,7 +121,7 @@ def _calibrate(player: Player, spoken: tuple[str, ...]) -> int:
     """Learn the server's clock, and whether it runs; return how soon a deadline may be, in ms, so that there is time for a scene before.
 
     Raises:
-        Verdict: A promise that is created is answered wrongly.
+        SceneFailed: A promise that is created is answered wrongly.
         NotJudged: The token does not permit it.
     """
     longest, shown = 0.0, set()

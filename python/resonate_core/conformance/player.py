@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import ResonateError
 from .exchange import JudgedServer, local_ms
-from .findings import Finding, NotJudged, Tally, Verdict
+from .findings import Finding, NotJudged, SceneFailed, Tally
 from .instants import ServerTime
 from .job_requests import JobRequests
 from .leftovers import Leftovers
@@ -244,7 +244,7 @@ class Player:
                 self._begin(scene, entry.attempt + 1)
             else:
                 tally.leave(scene.rule, f"its preparation was not carried out: {refused}")
-        except Verdict as verdict:
+        except SceneFailed as verdict:
             tally.count(scene.rule)
             self.findings.append(verdict.finding)
         else:

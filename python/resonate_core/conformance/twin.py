@@ -13,7 +13,7 @@ from typing import Any
 from ..base.json_differences import differences
 from .compare import plain_reply
 from .exchange import Answer, JudgedServer, local_ms
-from .findings import Finding, NotJudged, Verdict
+from .findings import Finding, NotJudged, SceneFailed
 from .instants import ServerTime
 from .reference import Model
 from .rules import rule_of
@@ -64,7 +64,7 @@ class Twin:
         """Send a request to both; return the server's answer.
 
         Raises:
-            Verdict: The answer is not right.
+            SceneFailed: The answer is not right.
             NotJudged: A limit of the server, or the token, refused the request.
             Unreachable: There is no answer.
         """
@@ -107,7 +107,7 @@ class Twin:
         """Check the rules of WIRE 1 for every response.
 
         Raises:
-            Verdict: It says otherwise.
+            SceneFailed: It says otherwise.
         """
         request, body = answer.request, answer.body
         if answer.http_status in _NOT_OURS:
@@ -115,7 +115,7 @@ class Twin:
         problem = _problem_of(answer)
         if problem is None:
             return
-        raise Verdict(self._finding("WIRE 1 envelope", request, answer.text if body is None else body, problem, (problem,)))
+        raise SceneFailed(self._finding("WIRE 1 envelope", request, answer.text if body is None else body, problem, (problem,)))
 
     def _in_step(self, answer: Answer) -> bool:
         """Send the request to the model so that it gives the same answer; return whether it can."""
@@ -171,7 +171,7 @@ class Twin:
             ahead.advance_to(at)
             yield ahead
 
-    def _verdict(self, answer: Answer) -> Verdict:
+    def _verdict(self, answer: Answer) -> SceneFailed:
         """The finding of an answer that the model does not give."""
         low, high = self.clock.bounds(answer.begin, answer.end) if self.clock.known else (self.model.now, self.model.now)
         shown = [at for at in _instants_in(answer.body) if low <= at <= high]
@@ -191,7 +191,7 @@ class Twin:
         rule = rule_of(answer.request, answer.body, right, past, resumed)
         if self.rule is not None and not rule.startswith(("PROTOCOL 1.2", "PROTOCOL 4")):
             rule = self.rule
-        return Verdict(self._finding(rule, answer.request, answer.body, right, differ))
+        return SceneFailed(self._finding(rule, answer.request, answer.body, right, differ))
 
     def _finding(self, rule: str, request: dict[str, Any], got: Any, right: Any, differences: tuple[str, ...]) -> Finding:
         return Finding(rule, self.scene, request["head"]["version"], request, got, right, differences, tuple(self.story))

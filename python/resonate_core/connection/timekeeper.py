@@ -48,13 +48,13 @@ class Stalled(RuntimeError):
     """Raised where waiting is pointless: nothing is left to happen, or not before the limit, or a function only fails again and again."""
 
 
-class _Call:
+class _DriverCall:
     """One call of the driver. Tasks that the call starts keep it in their context after the call has ended."""
 
     active = True
 
 
-_call: ContextVar[_Call | None] = ContextVar("resonate_core_driver", default=None)
+_call: ContextVar[_DriverCall | None] = ContextVar("resonate_core_driver", default=None)
 
 
 def milliseconds(duration: int | timedelta) -> int:
@@ -255,7 +255,7 @@ class Timekeeper:
             raise RuntimeError("this code runs inside a call that drives the clock already; let that one do it")
         if current_work.get() is not None:
             raise RuntimeError("a durable function cannot drive the clock: it moves once all of them wait for it")
-        call = _Call()
+        call = _DriverCall()
         async with self._one_at_a_time:
             token = _call.set(call)
             try:

@@ -13,7 +13,7 @@ from ..base.instants import length, moment
 from ..base.payloads import decoded
 from ..errors import NoEnvelope
 
-__all__ = ["Call", "Progress", "Requests", "calls_of", "family_of", "function_of", "in_order"]
+__all__ = ["CallNode", "Progress", "Requests", "calls_of", "family_of", "function_of", "in_order"]
 
 
 #: The most pages in a row without a record, and the most records, of one search.
@@ -100,14 +100,14 @@ _ORIGIN, _PARENT, _SCOPE = "resonate:origin", "resonate:parent", "resonate:scope
 
 
 @dataclass
-class Call:
+class CallNode:
     """One promise of a workflow, with its task and its job if it has them, its failure if it is tried again, and the calls that it made."""
 
     promise: dict[str, Any]
     task: dict[str, Any] | None = None
     job: dict[str, Any] | None = None
     failed: FailedAttempt | None = None
-    children: list[Call] = field(default_factory=list)
+    children: list[CallNode] = field(default_factory=list)
 
     @property
     def id(self) -> str:
@@ -215,7 +215,7 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
     return [(1, int(part), "") if part.isascii() and part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", text)]
 
 
-def _parent(promise: dict[str, Any], known: dict[str, Call]) -> str | None:
+def _parent(promise: dict[str, Any], known: dict[str, CallNode]) -> str | None:
     """Return the caller: the one in the tag, else the longest id that this id begins with."""
     id, named = promise["id"], promise["tags"].get(_PARENT)
     if named in known and named != id:
@@ -246,7 +246,9 @@ def family_of(target: Requests, promise: Mapping[str, Any], *, most: int | None 
                 yield found
 
 
-def calls_of(target: Requests, id: str, *, family: Callable[[Mapping[str, Any]], Iterable[dict[str, Any]]] | None = None) -> Call:
+def calls_of(
+    target: Requests, id: str, *, family: Callable[[Mapping[str, Any]], Iterable[dict[str, Any]]] | None = None
+) -> CallNode:
     """The call tree below a promise.
 
     Args:
@@ -262,7 +264,7 @@ def calls_of(target: Requests, id: str, *, family: Callable[[Mapping[str, Any]],
     """
     root: dict[str, Any] = target.send("promise.get", {"id": id})["promise"]
     others = family_of(target, root) if family is None else family(root)
-    known: dict[str, Call] = {id: Call(root)} | {promise["id"]: Call(promise) for promise in others}
+    known: dict[str, CallNode] = {id: CallNode(root)} | {promise["id"]: CallNode(promise) for promise in others}
     parents = {each: _parent(call.promise, known) for each, call in known.items() if each != id}
     for each in parents:
         seen = {each}
@@ -285,7 +287,7 @@ def calls_of(target: Requests, id: str, *, family: Callable[[Mapping[str, Any]],
     return tree
 
 
-def _add_tasks(target: Requests, calls: list[Call]) -> None:
+def _add_tasks(target: Requests, calls: list[CallNode]) -> None:
     """Add the tasks and jobs of pending calls; those of settled calls add nothing."""
     for call, (status, data) in zip(calls, target.ask_all([("task.get", {"id": call.id}) for call in calls]), strict=True):
         if status == 200:
@@ -297,7 +299,7 @@ def _add_tasks(target: Requests, calls: list[Call]) -> None:
             call.job = data["job"]
 
 
-def _add_failures(target: Requests, calls: list[Call]) -> None:
+def _add_failures(target: Requests, calls: list[CallNode]) -> None:
     """Add the failed attempts of pending calls that a worker of this process tries again."""
     store = getattr(target, "store", None)
     if store is None:  # a server: only its own process knows them
@@ -315,7 +317,7 @@ def _add_failures(target: Requests, calls: list[Call]) -> None:
             by_id[failed.id].failed = failed
 
 
-def in_order(root: Call) -> Iterator[tuple[Call, int]]:
+def in_order(root: CallNode) -> Iterator[tuple[CallNode, int]]:
     """Yield every call with its depth, callers first; without recursion, since workflows may be deeper than Python's stack."""
     waiting = [(root, 0)]
     while waiting:

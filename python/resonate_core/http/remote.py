@@ -13,8 +13,8 @@ from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..base.per_process import PerProcess
 from ..calls.attempts import Attempts
 from ..calls.call import Call, Together, refusal
+from ..calls.enqueue_parts import EnqueueParts
 from ..calls.faces import AsyncRunner, Runner
-from ..calls.parts import Parts
 from ..errors import ResonateError, Unreachable, Unsupported
 from .answers import result_of, used
 from .batches import HttpBatches
@@ -132,7 +132,7 @@ class Remote(Runner):
 
     def in_parts(self, calls: Together[T]) -> T:
         """job.enqueue_many in parts."""
-        parts = Parts(calls)
+        parts = EnqueueParts(calls)
         for call in parts.calls():
             try:
                 items = self.run(call)
@@ -204,7 +204,7 @@ class AsyncRemote(AsyncRunner):
 
     async def in_parts(self, calls: Together[T]) -> T:
         """job.enqueue_many in parts."""
-        parts = Parts(calls)
+        parts = EnqueueParts(calls)
         for call in parts.calls():
             try:
                 items = await self.run(call)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..base.failed_attempts import failed_attempts
 from ..base.states import PROMISE_STATES, TASK_STATES
-from ..explain.call_tree import Call, calls_of, function_of, in_order
+from ..explain.call_tree import CallNode, calls_of, function_of, in_order
 from . import records
 from .access import StoreAccess
 from .dashboard import Dashboard
@@ -46,8 +46,8 @@ def workflows(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> d
     items = []
     for root in found.items:
         awaited = waits.get(root["id"], [])
-        children = [Call({"id": id, "state": "pending"}) for id in awaited[:_NAMED]]
-        call = Call(root, held.get(root["id"]), children=children, failed=failed.get(root["id"]))
+        children = [CallNode({"id": id, "state": "pending"}) for id in awaited[:_NAMED]]
+        call = CallNode(root, held.get(root["id"]), children=children, failed=failed.get(root["id"]))
         items.append(
             {
                 "promise": records.promise(access, root, brief=True),
@@ -106,7 +106,7 @@ def workflow(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> di
     }
 
 
-def _timeline(access: StoreAccess, calls: list[Call]) -> dict[str, Any] | None:
+def _timeline(access: StoreAccess, calls: list[CallNode]) -> dict[str, Any] | None:
     """The lives of the calls; None until the timeline can be made of records."""
     try:
         from ..timeline.data import (  # type: ignore[import-untyped, unused-ignore]

@@ -18,14 +18,14 @@ from .durations import flag
 from .encoding import payload_encoded
 from .signature import NAMELESS, Signature, is_a, is_async
 
-__all__ = ["BatchCall", "Call", "Invoke", "InvokeBatch", "Read", "Upcast", "is_async"]
+__all__ = ["BatchCall", "HandlerCall", "Invoke", "InvokeBatch", "Read", "Upcast", "is_async"]
 
 #: How the payload of a job is read.
 Read = Callable[[JobContext], Any]
 InvokeBatch = Callable[[BatchContext], Any]
 
 
-class Call:
+class HandlerCall:
     """How a handler is called with the payload of a job, and how a payload is made for it.
 
     Parameters annotated `JobContext` get the context and do not count. Then one rule holds, whatever the number of parameters:
@@ -50,10 +50,10 @@ class Call:
         ImportError: An annotation needs a library that is not installed.
 
     Example:
-        >>> from resonate_core.worker.calling import Call
-        >>> Call(lambda to, subject: to).payload_of("ada", subject="hi")
+        >>> from resonate_core.worker.calling import HandlerCall
+        >>> HandlerCall(lambda to, subject: to).payload_of("ada", subject="hi")
         {'to': 'ada', 'subject': 'hi'}
-        >>> Call(lambda to, subject: to, unpack=False)
+        >>> HandlerCall(lambda to, subject: to, unpack=False)
         Traceback (most recent call last):
         ...
         TypeError: with unpack=False a handler must take the payload as its one argument, got (to, subject)
@@ -171,8 +171,8 @@ class BatchCall:
 
     Args:
         function: The handler.
-        upcast: As of `Call`.
-        names: As of `Call`.
+        upcast: As of `HandlerCall`.
+        names: As of `HandlerCall`.
 
     Attributes:
         invoke: Calls the handler with a context.
@@ -210,21 +210,21 @@ class BatchCall:
             return payload
 
         one.__annotations__ = {"payload": element}
-        self._one = Call(one, upcast=upcast)
+        self._one = HandlerCall(one, upcast=upcast)
         self.read: Read = self._one.invoke
 
     @property
     def hints(self) -> dict[str, Any]:
-        """As of `Call`."""
+        """As of `HandlerCall`."""
         return self._signature.hints
 
     @property
     def parameters(self) -> list[str]:
-        """As of `Call`."""
+        """As of `HandlerCall`."""
         return [str(each) for each in self._signature.rest]
 
     def checked(self, payload: Any) -> Any:
-        """As `Call.checked`, for the payload of one job."""
+        """As `HandlerCall.checked`, for the payload of one job."""
         return self._one.checked(payload)
 
     def payload_of(self, *args: Any, **kwargs: Any) -> Any:
@@ -236,5 +236,5 @@ class BatchCall:
         raise TypeError(f"a handler of batches takes a list of payloads, {self._signature}: enqueue each payload by itself")
 
     def schema(self) -> dict[str, Any]:
-        """As `Call.schema`, for the payload of one job."""
+        """As `HandlerCall.schema`, for the payload of one job."""
         return self._one.schema()

@@ -10,12 +10,12 @@ from itertools import groupby, islice
 from typing import Any
 
 from ..errors import StoreError
-from .client import MOST, Claim, Claimed, Exchanged, Held
 from .execution import Attempt, WorkItem
+from .job_source import MOST, Claim, Claimed, Exchanged, Held
 from .outcomes import Outcome
 from .records import JobRecord
 from .reporting import report
-from .settings import Parts
+from .settings import WorkerParts
 
 __all__ = ["Round", "run_round", "work_items"]
 
@@ -70,7 +70,7 @@ def work_items(jobs: Iterable[JobRecord], batched: Collection[str]) -> Iterator[
 
 
 def run_round(
-    parts: Parts,
+    parts: WorkerParts,
     round: Round,
     before_claim: Callable[[], None] | None = None,
     stopping: Callable[[], bool] = lambda: False,
@@ -108,7 +108,9 @@ class _Exchange:
         stopping: As of `run_round`.
     """
 
-    def __init__(self, parts: Parts, round: Round, before_claim: Callable[[], None] | None, stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, parts: WorkerParts, round: Round, before_claim: Callable[[], None] | None, stopping: Callable[[], bool]
+    ) -> None:
         self._parts = parts
         self._round = round
         self._before_claim = before_claim

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 from .._core import ManualClock
 from ..errors import Invalid, NotFound, Unsupported
 from .claiming import Round, run_round
-from .client import WAITING, names_of
 from .durations import flag, whole
 from .execution import Attempt, Ended, Execution, WorkItem, begin
+from .job_source import WAITING, names_of
 from .outcomes import PUT_BACK, RELEASED, TIMED_OUT, Failure, Outcome
 from .reporting import report
-from .settings import Parts
+from .settings import WorkerParts
 from .store_client import StoreClient
 
 __all__ = ["Drained", "DrainedRun", "drain", "drain_async"]
@@ -89,7 +89,7 @@ class Drained:
 class _Drain:
     """One drain: begins executions one after the other, and moves the clock between them if that was asked for."""
 
-    def __init__(self, parts: Parts, limit: int | None, advance: bool, until: int | None) -> None:
+    def __init__(self, parts: WorkerParts, limit: int | None, advance: bool, until: int | None) -> None:
         if not isinstance(parts.client, StoreClient):
             raise Unsupported("run_until_idle is for a store in this process: the jobs of a server are run by run() or serve()")
         if limit is not None:
@@ -212,7 +212,7 @@ class _Drain:
         self.drained.next_at = self._client.next_due()
 
 
-def drain(parts: Parts, limit: int | None, advance: bool, until: int | None) -> Drained:
+def drain(parts: WorkerParts, limit: int | None, advance: bool, until: int | None) -> Drained:
     """Do what `Worker.run_until_idle` describes."""
     draining, middleware = _Drain(parts, limit, advance, until), parts.registry.around_handlers
     with _Loop() as loop, closing(draining.executions()) as executions:
@@ -225,7 +225,7 @@ def drain(parts: Parts, limit: int | None, advance: bool, until: int | None) -> 
     return draining.drained
 
 
-async def drain_async(parts: Parts, limit: int | None, advance: bool, until: int | None) -> Drained:
+async def drain_async(parts: WorkerParts, limit: int | None, advance: bool, until: int | None) -> Drained:
     """Do what `Worker.run_until_idle_async` describes."""
     draining, middleware = _Drain(parts, limit, advance, until), parts.registry.around_handlers
     with closing(draining.executions()) as executions:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from .._core import Store
 from ..calls.wakeup import Wakeup as CommitWakeup
-from .client import Client, Queues
+from .job_source import JobSource, Queues
 from .store_client import StoreClient
 from .threads import Threads
 from .url_client import UrlClient
@@ -27,7 +27,7 @@ __all__ = ["Environment", "HandlerPool", "Target", "Wakeup", "WorkerStore", "def
 class WorkerStore(Protocol):
     """An object in the place of a store, such as the store of a simulated process."""
 
-    def worker_client(self) -> Client:
+    def worker_client(self) -> JobSource:
         """Return the client of a worker."""
 
 
@@ -62,7 +62,7 @@ class HandlerPool(Protocol):
         """End the idle threads; each other thread ends when its handler returns."""
 
 
-def open_client(target: Target, token: str | None = None, answer_bytes: int | None = None) -> Client:
+def open_client(target: Target, token: str | None = None, answer_bytes: int | None = None) -> JobSource:
     """Open the client of a store, of the file of one, or of a server's URL.
 
     Raises:
@@ -89,7 +89,7 @@ def client_threads(worker: str) -> concurrent.futures.Executor:
     return concurrent.futures.ThreadPoolExecutor(3, thread_name_prefix=f"{worker}-store")
 
 
-def commit_wakeup(client: Client, loop: asyncio.AbstractEventLoop, wake: Callable[[], None], queues: Queues) -> Wakeup:
+def commit_wakeup(client: JobSource, loop: asyncio.AbstractEventLoop, wake: Callable[[], None], queues: Queues) -> Wakeup:
     """Return the wake-up by commits of this process, or by the stream of a server."""
     wakeup = CommitWakeup(lambda descriptor: client.watch(descriptor, queues))
     wakeup.listen(loop, wake)
@@ -112,12 +112,12 @@ class Environment:
         beside: Whether synchronous handlers run in threads beside the event loop, where they may wait for the loop.
     """
 
-    connect: Callable[[Target, str | None, int | None], Client] = open_client
+    connect: Callable[[Target, str | None, int | None], JobSource] = open_client
     name: Callable[[], str] = process_name
-    wakeup: Callable[[Client, asyncio.AbstractEventLoop, Callable[[], None], Queues], Wakeup] = commit_wakeup
+    wakeup: Callable[[JobSource, asyncio.AbstractEventLoop, Callable[[], None], Queues], Wakeup] = commit_wakeup
     handler_pool: Callable[[int, Callable[[Any], None], str], HandlerPool] = Threads
     client_pool: Callable[[str], concurrent.futures.Executor] = client_threads
-    client: Callable[[], Client] | None = None
+    client: Callable[[], JobSource] | None = None
     polls: bool = True
     beside: bool = True
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ResonateError
-from .client import Client
+from .job_source import JobSource
 from .outcomes import Outcome, as_text
 from .records import JobRecord
 from .scopes import call_in
@@ -138,7 +138,7 @@ class Events:
 
     def __init__(self) -> None:
         self._listeners: dict[Topic, list[Listener]] = {}
-        self._client: Client | None = None
+        self._client: JobSource | None = None
         self._queues: Sequence[str] = ()
         self._watch: Watch | None = None
         self._seen: dict[str, int] = {}
@@ -239,7 +239,7 @@ class Events:
 
     # -- what the store has done -------------------------------------------------------------------------------------------------
 
-    def watch(self, client: Client, queues: Sequence[str]) -> None:
+    def watch(self, client: JobSource, queues: Sequence[str]) -> None:
         """Begin to count the changes of the store, if it is in this process and there are listeners."""
         if not self._listeners or client is self._client:
             return

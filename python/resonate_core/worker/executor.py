@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 from ..base.standstills import HeldSlot
-from .client import Held
 from .execution import Attempt, Awaited, Ended, Execution, Middleware, WorkItem, begin
+from .job_source import Held
 from .outcomes import PUT_BACK, TIMED_OUT, Outcome
 from .records import JobRecord
-from .settings import Parts
+from .settings import WorkerParts
 
 __all__ = ["CANCEL_TIMEOUT", "Executor"]
 
@@ -36,7 +36,9 @@ class Executor:
         unreported: Outcomes that were not reported to the store yet, in order.
     """
 
-    def __init__(self, parts: Parts, loop: asyncio.AbstractEventLoop, wake: asyncio.Event, progressed: Callable[[], None]) -> None:
+    def __init__(
+        self, parts: WorkerParts, loop: asyncio.AbstractEventLoop, wake: asyncio.Event, progressed: Callable[[], None]
+    ) -> None:
         self._settings = parts.settings
         self._registry = parts.registry
         self._client = parts.client

@@ -8,12 +8,12 @@ from concurrent.futures import Executor, Future, wait
 from contextvars import copy_context
 from threading import Lock, Thread
 
-from .client import Client
+from .job_source import JobSource
 
-__all__ = ["Opening"]
+__all__ = ["ClientOpening"]
 
 
-class Opening:
+class ClientOpening:
     """The client of a worker, which one thread opens.
 
     Args:
@@ -21,10 +21,10 @@ class Opening:
         threads: Makes the executor of an opening beside a loop; not the program's, whose threads may all be busy.
     """
 
-    def __init__(self, connect: Callable[[], Client], threads: Callable[[], Executor]) -> None:
+    def __init__(self, connect: Callable[[], JobSource], threads: Callable[[], Executor]) -> None:
         self._connect = connect
         self._threads = threads
-        self._opened: Client | None = None
+        self._opened: JobSource | None = None
         self._beside: Future[None] | None = None  # the opening in a thread
         self._lock = Lock()
         self._asked = False  # whether the client was used, other than opened for a run
@@ -34,13 +34,13 @@ class Opening:
         """Whether `client` takes no time."""
         return self._opened is not None
 
-    def client(self) -> Client:
+    def client(self) -> JobSource:
         """Return the client; the caller waits while it is opened."""
         with self._lock:
             self._asked = True
             return self._made()
 
-    def _made(self) -> Client:
+    def _made(self) -> JobSource:
         if self._opened is None:
             self._opened = self._connect()
         return self._opened

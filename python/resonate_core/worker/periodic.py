@@ -9,8 +9,8 @@ from typing import Any
 from .._core import cron_next
 from ..base.instants import moment
 from ..errors import Conflict, NotFound
-from .client import Client
 from .durations import milliseconds, name_or_none, text
+from .job_source import JobSource
 
 __all__ = ["TAG_CRON", "TAG_NAME", "Periodic"]
 
@@ -74,7 +74,7 @@ class Periodic:
     def __repr__(self) -> str:
         return f"<Periodic {self.name!r} {self.cron!r}>"
 
-    def ensure(self, client: Client) -> None:
+    def ensure(self, client: JobSource) -> None:
         """Enqueue the next occurrence, unless it waits in the store already, or another job holds its unique key."""
         now = client.now()
         if self.next_at is None or now < self.next_at:
@@ -116,7 +116,7 @@ class Periodic:
         """The id of the job of an occurrence; of ``*`` the pattern of all of them."""
         return f"{self.name}@{occurrence}"
 
-    def _enqueue(self, client: Client, occurrence: int) -> bool:
+    def _enqueue(self, client: JobSource, occurrence: int) -> bool:
         """Enqueue an occurrence; return False if another job holds its unique key."""
         options: dict[str, Any] = {**self.options, "id": self.id_of(occurrence), "process_at": occurrence}
         options["tags"] = {**(self.options.get("tags") or {}), TAG_NAME: self.name, TAG_CRON: self.cron}
@@ -138,7 +138,7 @@ class Periodic:
             return self._enqueue(client, occurrence)
         return True
 
-    def _drop_others(self, client: Client) -> None:
+    def _drop_others(self, client: JobSource) -> None:
         """Delete the waiting jobs of another expression or queue, which were changed since."""
         queue = self.options.get("queue") or "default"
         for job in client.scheduled(self.id_of("*"), {TAG_NAME: self.name}):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from ..errors import Invalid
 from .calling import Upcast
-from .client import ClientSource
 from .durations import name_or_none, text
 from .execution import Middleware, as_middleware
+from .job_source import JobSourceOwner
 from .listening import Listening
 from .options import OPTIONS, JobOptions, PeriodicOptions, TaskOptions
 from .periodic import Periodic
@@ -54,7 +54,7 @@ class Registry(Listening):
         periodics: The periodic jobs.
     """
 
-    def __init__(self, clients: ClientSource, lifecycle: str | None, tracing: bool | None = None) -> None:
+    def __init__(self, clients: JobSourceOwner, lifecycle: str | None, tracing: bool | None = None) -> None:
         super().__init__()
         self._clients = clients
         self._traced = make_tracing(tracing)

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..base.instants import length
 from ..errors import ResonateError, StoreError
-from .client import MOST, NOT_HELD, Client
 from .encoding import encoded
 from .execution import Attempt
+from .job_source import MOST, NOT_HELD, JobSource
 from .outcomes import TIMED_OUT, Outcome, unstorable, unwritable
 from .progress import Progress
 
@@ -47,12 +47,12 @@ class Counts:
 
 #: The outcome that was reported in the end, and the status of the answer.
 Reported = tuple[Outcome, int]
-#: Completes jobs of which id, version and result are given: `Client.complete_many`.
+#: Completes jobs of which id, version and result are given: `JobSource.complete_many`.
 Complete = Callable[[Sequence[tuple[str, int, Any]]], list[int]]
 
 
 def report(
-    client: Client,
+    client: JobSource,
     ended: deque[tuple[Attempt, Outcome]],
     counts: Counts,
     seen: Callable[[Attempt, Outcome, int], None] | None = None,
@@ -89,7 +89,7 @@ def report(
                 seen(attempt, outcome, status)
 
 
-def send_progress(client: Client, attempts: Iterable[Attempt]) -> None:
+def send_progress(client: JobSource, attempts: Iterable[Attempt]) -> None:
     """Send the reports of these attempts. A refusal is logged: it never changes how an attempt ends.
 
     Raises:
@@ -104,7 +104,7 @@ def send_progress(client: Client, attempts: Iterable[Attempt]) -> None:
                     _send_progress(client, attempt, unsent)
 
 
-def _send_progress(client: Client, attempt: Attempt, unsent: Progress) -> None:
+def _send_progress(client: JobSource, attempt: Attempt, unsent: Progress) -> None:
     progress, lines = unsent.take()
     try:
         status = client.report(attempt.id, attempt.version, progress, lines)
@@ -134,7 +134,7 @@ def _alike(ended: deque[tuple[Attempt, Outcome]]) -> list[Attempt]:
     return [attempt for attempt, _ in takewhile(lambda one: one[1] is first, islice(ended, MOST))]
 
 
-def _complete(client: Client, done: Sequence[tuple[Attempt, Outcome]], complete: Complete) -> Iterator[Reported]:
+def _complete(client: JobSource, done: Sequence[tuple[Attempt, Outcome]], complete: Complete) -> Iterator[Reported]:
     """If one of the results cannot be stored, each is reported by itself, and that one fails."""
     try:
         statuses = complete([(attempt.id, attempt.version, encoded(outcome.result)) for attempt, outcome in done])
@@ -154,7 +154,7 @@ def _complete(client: Client, done: Sequence[tuple[Attempt, Outcome]], complete:
             yield one[1], status
 
 
-def _end(client: Client, attempts: Sequence[Attempt], outcome: Outcome) -> list[Reported]:
+def _end(client: JobSource, attempts: Sequence[Attempt], outcome: Outcome) -> list[Reported]:
     """Report one outcome of the first attempts, of as many as one request can name.
 
     An outcome that is refused is reported as a failure, of the first attempt alone; if that is refused too, the attempt is lost.

@@ -15,17 +15,17 @@ from typing import Any
 
 from .._core import __version__
 from ..errors import Invalid
-from .client import names_of
-from .session import Session
-from .settings import Parts, Settings
+from .job_source import names_of
+from .session import WorkerSession
+from .settings import WorkerOptions, WorkerParts
 from .signals import Signals
 
-__all__ = ["Runner"]
+__all__ = ["WorkerRunner"]
 
 _log = logging.getLogger("resonate_core.worker")
 
 
-def _beginning(parts: Parts) -> str:
+def _beginning(parts: WorkerParts) -> str:
     """Return the log line of a worker that starts."""
     settings, registry = parts.settings, parts.registry
     if isinstance(settings.queues, dict):
@@ -48,7 +48,7 @@ async def _first(wait: Coroutine[Any, Any, object], task: asyncio.Task[None]) ->
         waiting.cancel()
 
 
-class Runner:
+class WorkerRunner:
     """Runs the sessions of a worker, one at a time.
 
     Args:
@@ -61,14 +61,14 @@ class Runner:
     """
 
     def __init__(
-        self, settings: Settings, parts: Callable[[], Parts], opening: Callable[[], Coroutine[Any, Any, object] | None]
+        self, settings: WorkerOptions, parts: Callable[[], WorkerParts], opening: Callable[[], Coroutine[Any, Any, object] | None]
     ) -> None:
         self._settings = settings
         self._parts = parts
         self._opening = opening
         self._opens: asyncio.Task[object] | None = None  # before there is a session
         self._lock = threading.Lock()  # between a stop and the change from opening to a session
-        self.session: Session | None = None
+        self.session: WorkerSession | None = None
         self._task: asyncio.Task[None] | None = None
         self._began: asyncio.Event | None = None  # set once it has its session
         self._thread: threading.Thread | None = None
@@ -91,7 +91,7 @@ class Runner:
         with self._lock:
             if opening is not None and self._opens is None:
                 return  # stopped
-            session, self._opens = Session(parts, alone), None
+            session, self._opens = WorkerSession(parts, alone), None
             self.session = session
         if self._began is not None:
             self._began.set()

@@ -15,17 +15,17 @@ from ..base.standstills import HeldSlot, Standstill, note, said_of
 from ..base.stopwatch import doubled
 from ..errors import ResonateError
 from .claiming import Round, run_round
-from .client import MOST, Held, names_of
 from .environment import Wakeup
 from .events import Events
 from .execution import WorkItem
 from .executor import Executor
+from .job_source import MOST, Held, names_of
 from .outcomes import RELEASED
 from .reporting import send_progress
-from .settings import Parts
+from .settings import WorkerParts
 from .store_client import StoreClient
 
-__all__ = ["Session"]
+__all__ = ["WorkerSession"]
 
 _T = TypeVar("_T")
 _log = logging.getLogger("resonate_core.worker")
@@ -47,7 +47,7 @@ _STANDSTILL = 1.0
 _SHORTEST_CHECK, _LONGEST_CHECK = 0.02, 60.0
 
 
-class Session:
+class WorkerSession:
     """One call of `Worker.serve`. All of it runs in the event loop, except for requests that take time.
 
     Args:
@@ -63,7 +63,7 @@ class Session:
 
     _wakeup: Wakeup
 
-    def __init__(self, parts: Parts, alone: bool = False) -> None:
+    def __init__(self, parts: WorkerParts, alone: bool = False) -> None:
         self._parts = parts
         self._settings = parts.settings
         self._client = parts.client

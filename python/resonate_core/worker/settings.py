@@ -5,16 +5,16 @@ from __future__ import annotations
 from contextvars import Context
 from dataclasses import dataclass
 
-from .client import Client, Queues, names_of
 from .environment import Environment
+from .job_source import JobSource, Queues, names_of
 from .registry import Registry
 from .reporting import Counts
 
-__all__ = ["Parts", "Settings"]
+__all__ = ["WorkerOptions", "WorkerParts"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class WorkerOptions:
     """The options of a `Worker`, once they are checked. Leases are in ms; the poll interval, heartbeat and grace in seconds."""
 
     name: str
@@ -33,16 +33,16 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class WorkerParts:
     """The parts of a worker that its session, or its drain, works with.
 
     Attributes:
         scope: The context variables of its start. Each attempt and each call of a listener runs in a copy.
     """
 
-    settings: Settings
+    settings: WorkerOptions
     registry: Registry
-    client: Client
+    client: JobSource
     counts: Counts
     environment: Environment
     scope: Context

@@ -16,8 +16,8 @@ from typing import Any
 from ..base.stopwatch import seconds
 from .execution import Attempt
 from .executor import CANCEL_TIMEOUT
-from .session import Session
-from .settings import Settings
+from .session import WorkerSession
+from .settings import WorkerOptions
 
 __all__ = ["Signals"]
 
@@ -51,11 +51,13 @@ class Signals:
         end: Ends the process by force.
     """
 
-    def __init__(self, settings: Settings, running: Callable[[], Session | None], end: Callable[[int], Any] = os._exit) -> None:
+    def __init__(
+        self, settings: WorkerOptions, running: Callable[[], WorkerSession | None], end: Callable[[int], Any] = os._exit
+    ) -> None:
         self._settings = settings
         self._running = running
         self._end = end
-        self._session: Session | None = None
+        self._session: WorkerSession | None = None
         self._received = 0
         self._first_at = 0.0  # when the first signal arrived
         self._since = 0.0  # when the last stop was asked for

@@ -9,7 +9,7 @@ from .._core import ManualClock, Store
 from ..calls.store_threads import call_apart
 from ..errors import ResonateError
 from ..http.server_client import envelope
-from .client import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_request, refusal, unless_held
+from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_request, refusal, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
 
@@ -20,7 +20,7 @@ __all__ = ["StoreClient"]
 
 
 class StoreClient:
-    """A `Client` of a store in this process.
+    """A `JobSource` of a store in this process.
 
     Args:
         store: The store.

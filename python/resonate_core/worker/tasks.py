@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ..errors import Invalid
 from ..submission import DEFAULT_SCHEMA, submit
-from .calling import BatchCall, Call, Read, Upcast, is_async
-from .client import ClientSource, T
+from .calling import BatchCall, HandlerCall, Read, Upcast, is_async
 from .durations import milliseconds, text
 from .groups import is_retried
+from .job_source import JobSourceOwner, T
 from .options import OF_ONE_JOB, OPTIONS, JobOptions, JobsOptions
 from .probes import refuse_options
 from .records import JobRecord
@@ -113,11 +113,11 @@ class WorkerTask(Generic[P, R]):
         ('email:send', 3, {'to': 'ada', 'subject': 'hi'})
     """
 
-    call: Call | BatchCall
+    call: HandlerCall | BatchCall
 
     def __init__(
         self,
-        clients: ClientSource,
+        clients: JobSourceOwner,
         type: str,
         function: Callable[P, R],
         *,
@@ -159,7 +159,7 @@ class WorkerTask(Generic[P, R]):
         functools.update_wrapper(self, function)
 
     def _bind(self, function: Callable[P, R], unpack: bool | None, upcast: Upcast | None, names: Mapping[str, Any]) -> None:
-        self.call = Call(function, unpack, upcast, names)
+        self.call = HandlerCall(function, unpack, upcast, names)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The handler itself, without any job."""

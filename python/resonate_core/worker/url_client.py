@@ -14,7 +14,7 @@ from ..calls.call import Call, Together, nothing, refusal
 from ..calls.store_threads import MOST_OF_URL, OwnThreads
 from ..http.remote import Remote
 from ..http.server_client import BeforeProtocol
-from .client import MOST, NOT_HELD, Claim, Claimed, Held, Queues, T, end_request, names_of, unless_held
+from .job_source import MOST, NOT_HELD, Claim, Claimed, Held, Queues, T, end_request, names_of, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
 from .url_watch import UrlWatch
@@ -28,7 +28,7 @@ _TOO_LARGE = 413
 
 
 class UrlClient:
-    """A `Client` of a server. It sends each request once: the worker decides when it tries again.
+    """A `JobSource` of a server. It sends each request once: the worker decides when it tries again.
 
     Args:
         url: Its address, with the path under which it is mounted.

@@ -14,16 +14,16 @@ from weakref import WeakSet
 
 from .._core import Store
 from ..errors import Invalid
-from .client import Client, Queues, names_of
 from .drain import Drained, drain, drain_async
 from .durations import Duration, bounded_ms, flag, known, milliseconds, name_or_none, queues_of, whole
 from .environment import Environment, Target, WorkerStore, default
-from .opening import Opening
+from .job_source import JobSource, Queues, names_of
+from .opening import ClientOpening
 from .probes import refuse_claim
 from .registry import LIFECYCLES, Registry
 from .reporting import Counts
-from .running import Runner
-from .settings import Parts, Settings
+from .running import WorkerRunner
+from .settings import WorkerOptions, WorkerParts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -106,7 +106,7 @@ class Worker(Registry):
             raise TypeError(f"environment must be an Environment or None, got {environment!r}")
         self._environment = environment or default.get() or Environment()
         self._is_named = name is not None
-        self.settings = Settings(
+        self.settings = WorkerOptions(
             name=name_or_none("name", name) or self._environment.name(),
             queues=queues_of(queues),
             concurrency=whole("concurrency", concurrency, 1),
@@ -121,10 +121,10 @@ class Worker(Registry):
         found = self.settings
         refuse_claim(found.queues, worker=found.name, lease=lease, run_lease=run_lease, strict=found.strict)
         self.counts = Counts()
-        self._runner = Runner(self.settings, self._parts, self._to_open)
+        self._runner = WorkerRunner(self.settings, self._parts, self._to_open)
         _made.add(self)
         self._bound: tuple[Target, str | None, int | None] | None = None
-        self._opening = Opening(self._connect, self._threads)
+        self._opening = ClientOpening(self._connect, self._threads)
         if store_or_url is not None:
             self.bind(store_or_url, token, answer_bytes)
         elif token is not None:
@@ -159,10 +159,10 @@ class Worker(Registry):
         if self._bound is not None and not self._takes_time:  # what must be opened first is opened when the worker runs
             self.events.watch(self.client, names_of(self.settings.queues))
 
-    def _parts(self) -> Parts:
+    def _parts(self) -> WorkerParts:
         self.events.watch(self.client, names_of(self.settings.queues))
         self.events.scope = copy_context()
-        return Parts(self.settings, self, self.client, self.counts, self._environment, self.events.scope)
+        return WorkerParts(self.settings, self, self.client, self.counts, self._environment, self.events.scope)
 
     def _begin_anew(self) -> None:
         """In a forked child: run nothing, and hold leases under a name of its own."""
@@ -170,7 +170,7 @@ class Worker(Registry):
             self.settings = replace(self.settings, name=self._environment.name())
         self.counts = Counts()
         self.events = self.events.copy()
-        self._runner = Runner(self.settings, self._parts, self._to_open)
+        self._runner = WorkerRunner(self.settings, self._parts, self._to_open)
         self._opening.begin_anew()
 
     # -- where its jobs are -----------------------------------------------------------------------------------------------
@@ -217,14 +217,14 @@ class Worker(Registry):
         made.settings = replace(self.settings, name=environment.name())
         made.counts = Counts()
         made.events = self.events.copy()
-        made._runner = Runner(made.settings, made._parts, made._to_open)
+        made._runner = WorkerRunner(made.settings, made._parts, made._to_open)
         made._clients = made
         made._bound = None
-        made._opening = Opening(made._connect, made._threads)
+        made._opening = ClientOpening(made._connect, made._threads)
         return made
 
     @property
-    def client(self) -> Client:
+    def client(self) -> JobSource:
         """The client of the store or server, which is opened when it is first needed.
 
         Raises:
@@ -235,7 +235,7 @@ class Worker(Registry):
             return elsewhere()
         return self._opening.client()
 
-    async def client_apart(self) -> Client:
+    async def client_apart(self) -> JobSource:
         """Return `client`; if it must be opened, then in a thread, so that the event loop does not wait for a connection.
 
         Raises:
@@ -259,7 +259,7 @@ class Worker(Registry):
         """Return what opens the client for a run in the loop of a program; None: that takes no time."""
         return None if self._is_open() else self._opening.open_to_run()
 
-    def _connect(self) -> Client:
+    def _connect(self) -> JobSource:
         if self._bound is None:
             raise Invalid(f"{self!r} has no store: give it one, or bind() it to one")
         return self._environment.connect(*self._bound)
@@ -267,7 +267,7 @@ class Worker(Registry):
     def _threads(self) -> Executor:
         return self._environment.client_pool(self.name)
 
-    def _elsewhere(self) -> Callable[[], Client] | None:
+    def _elsewhere(self) -> Callable[[], JobSource] | None:
         """Return the client of another environment that runs copies of this worker, for code in it."""
         here = default.get()
         return None if here is None or here is self._environment else here.client

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ...errors import ResonateError
-from ..findings import Finding, NotJudged, Verdict
+from ..findings import Finding, NotJudged, SceneFailed
 from ..player import Scene, SceneClient
 from ..requests import ADDRESS, V26
 
@@ -78,7 +78,7 @@ def _receive(client: SceneClient, expected: list[dict[str, Any]]) -> None:
     """Compare the messages that a stream of the scene's group receives with the model's outbox; one may come more than once.
 
     Raises:
-        Verdict: A message is missing, or there is one that is not in the outbox.
+        SceneFailed: A message is missing, or there is one that is not in the outbox.
         NotJudged: The server has no such stream.
     """
     try:
@@ -91,7 +91,7 @@ def _receive(client: SceneClient, expected: list[dict[str, Any]]) -> None:
     others = [f"not to be sent: {one}" for one in got if one not in right]
     if missing or others:
         twin = client.twin
-        raise Verdict(
+        raise SceneFailed(
             Finding(
                 MESSAGES, twin.scene, client.version, twin.story[-1], events, right, (*missing, *others), tuple(twin.story[:-1])
             )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import Unreachable
-from ...worker.client import Claim, Claimed, Exchanged, Held, Queues
+from ...worker.job_source import Claim, Claimed, Exchanged, Held, Queues
 from ...worker.outcomes import Outcome
 from ...worker.records import JobRecord
 from ...worker.store_client import StoreClient
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class WorkerClient:
-    """A `Client` of the store of a simulation.
+    """A `JobSource` of the store of a simulation.
 
     Args:
         world: The simulation.

@@ -13,7 +13,7 @@ from resonate_core.base.instants import counted
 from resonate_core.base.states import STATES_BEFORE
 from resonate_core.cli.command import Session
 from resonate_core.cli.completion import job_states
-from resonate_core.cli.exits import Exit, Failure, code_of, is_done
+from resonate_core.cli.exits import CommandFailed, Exit, code_of, is_done
 from resonate_core.cli.jobs_options import GROUP, QUEUE, TYPE
 from resonate_core.cli.options import TAGS
 from resonate_core.cli.show import clean, confirmed, need_terminal, say
@@ -86,7 +86,7 @@ def _confirm(session: Session, action: Action, filters: dict[str, Any]) -> None:
     """Ask for confirmation of a change of all matching jobs.
 
     Raises:
-        Failure: It cannot ask (USAGE), or the reply is no (FAILED).
+        CommandFailed: It cannot ask (USAGE), or the reply is no (FAILED).
     """
     need_terminal(session.out, f"{action.word} --all")
     states = [filters["state"]] if "state" in filters else action.states
@@ -94,22 +94,22 @@ def _confirm(session: Session, action: Action, filters: dict[str, Any]) -> None:
     found, more = 0, False
     for answer in session.target.exchange(searches):
         if not is_done(answer["head"]["status"]):
-            raise Failure(str(answer["data"]), code_of(answer["head"]["status"]), answer["head"]["status"])
+            raise CommandFailed(str(answer["data"]), code_of(answer["head"]["status"]), answer["head"]["status"])
         found += len(answer["data"]["jobs"])
         more = more or answer["data"].get("cursor") is not None
     named = [f"{name} {clean(text)}" for name, text in filters.items() if name != "tags"]
     named += [f"tag {clean(name)}={clean(text)}" for name, text in filters.get("tags", {}).items()]
     if not confirmed(f"{action.word} {'at least ' if more else ''}{counted(found, 'job')} ({', '.join(named)})?"):
-        raise Failure("nothing was done", Exit.FAILED)
+        raise CommandFailed("nothing was done", Exit.FAILED)
 
 
 def _all_that_match(session: Session, action: Action, filters: dict[str, Any], yes: bool) -> None:
     if action.asks_state and "state" not in filters:
-        raise Failure(f"{action.word} --all needs --state: {action.choice}", Exit.USAGE)
+        raise CommandFailed(f"{action.word} --all needs --state: {action.choice}", Exit.USAGE)
     if "state" in filters:
         one_of(filters["state"], "--state", action.states)
     if not filters:
-        raise Failure(f"{action.word} --all needs at least one of --queue, --type, --tag and --group", Exit.USAGE)
+        raise CommandFailed(f"{action.word} --all needs at least one of --queue, --type, --tag and --group", Exit.USAGE)
     if not yes:
         _confirm(session, action, filters)
     count = 0
@@ -162,18 +162,18 @@ def act(
         filters: The filters of `every`.
 
     Raises:
-        Failure: Both ids and filters are given, or neither (USAGE), or the request was refused.
+        CommandFailed: Both ids and filters are given, or neither (USAGE), or the request was refused.
     """
     filters = {name: value for name, value in filters.items() if value not in (None, {})}
     if every:
         if ids:
-            raise Failure(f"{action.word}: ids and --all exclude each other", Exit.USAGE)
+            raise CommandFailed(f"{action.word}: ids and --all exclude each other", Exit.USAGE)
         _all_that_match(session, action, filters, yes)
         return
     if filters:
-        raise Failure(f"{action.word}: --queue, --type, --state, --tag and --group are for --all", Exit.USAGE)
+        raise CommandFailed(f"{action.word}: --queue, --type, --state, --tag and --group are for --all", Exit.USAGE)
     if not ids:
-        raise Failure(f"{action.word}: give ids, or --all and what to match", Exit.USAGE)
+        raise CommandFailed(f"{action.word}: give ids, or --all and what to match", Exit.USAGE)
     if len(ids) > 1:
         _each(session, action, ids)
     elif action is DELETE:

@@ -17,10 +17,10 @@ __all__ = [
     "WAITING",
     "Claim",
     "Claimed",
-    "Client",
-    "ClientSource",
     "Exchanged",
     "Held",
+    "JobSource",
+    "JobSourceOwner",
     "Queues",
     "end_request",
     "names_of",
@@ -76,7 +76,7 @@ class Exchanged(NamedTuple):
     claimed: Claimed | None = None
 
 
-class Client(Protocol):
+class JobSource(Protocol):
     """Requests about jobs. A status is 200, or 404 or 409 if the worker does not hold the job any more; other refusals raise."""
 
     blocking: bool
@@ -149,14 +149,14 @@ class Client(Protocol):
         """Close what this client opened."""
 
 
-class ClientSource(Protocol):
-    """A worker, as its tasks see it: the owner of a client, which is opened when it is first needed."""
+class JobSourceOwner(Protocol):
+    """A worker, as its tasks see it: the owner of a `JobSource`, which is opened when it is first needed."""
 
     @property
-    def client(self) -> Client:
+    def client(self) -> JobSource:
         """The client. The caller waits while it is opened."""
 
-    async def client_apart(self) -> Client:
+    async def client_apart(self) -> JobSource:
         """Return the client. The event loop does not wait while it is opened."""
 
 
@@ -180,7 +180,7 @@ def end_request(id: str, version: int, outcome: Outcome) -> tuple[str, dict[str,
     """Kind and data of the request that ends an attempt by an outcome other than completed.
 
     Example:
-        >>> from resonate_core.worker.client import end_request
+        >>> from resonate_core.worker.job_source import end_request
         >>> from resonate_core.worker.outcomes import Outcome
         >>> end_request("a", 1, Outcome("snoozed", delay=5))
         ('job.snooze', {'id': 'a', 'version': 1, 'delay': 5})

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.target import Target
 
-__all__ = ["USUAL", "Found", "Wanted", "newest"]
+__all__ = ["USUAL", "NewestJobs", "Wanted", "newest"]
 
 MOST_READ = 50_000
 """The maximum of jobs that are read of a store that cannot search by time."""
@@ -44,7 +44,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Found:
+class NewestJobs:
     """The result of a search by time.
 
     Attributes:
@@ -58,13 +58,13 @@ class Found:
     read: int | None = None
 
 
-def newest(target: Target, wanted: Wanted) -> Found:
+def newest(target: Target, wanted: Wanted) -> NewestJobs:
     """Return the newest jobs.
 
     Example:
         >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
-        >>> from resonate_core.cli.jobs_found import Wanted, newest
+        >>> from resonate_core.cli.jobs_newest import Wanted, newest
         >>> from resonate_core.cli.target import Access, FileTarget
         >>> with TemporaryDirectory() as folder, FileTarget(Path(folder, "a.db"), Access.MAKE) as target:
         ...     for id, sent_at in (("a", 1000), ("b", 3000), ("c", 2000)):
@@ -73,11 +73,11 @@ def newest(target: Target, wanted: Wanted) -> Found:
         ['b', 'c']
     """
     if wanted.cursor is not None:
-        raise Failure("--cursor: this store cannot continue a search by time: give --until, or --limit", Exit.USAGE)
+        raise CommandFailed("--cursor: this store cannot continue a search by time: give --until, or --limit", Exit.USAGE)
     return _swept(target, wanted)
 
 
-def _swept(target: Target, wanted: Wanted) -> Found:
+def _swept(target: Target, wanted: Wanted) -> NewestJobs:
     """Read all jobs, or as many as permitted, and keep the newest: searches are ordered by id."""
     read = 0
 
@@ -92,4 +92,4 @@ def _swept(target: Target, wanted: Wanted) -> Found:
                 yield job
 
     jobs = heapq.nsmallest(wanted.limit, looked_at(), key=lambda job: (-int(job["sentAt"]), job["id"]))
-    return Found(jobs, read=MOST_READ if read > MOST_READ else None)
+    return NewestJobs(jobs, read=MOST_READ if read > MOST_READ else None)

@@ -11,14 +11,14 @@ from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..errors import NoEnvelope, PartlyEnqueued, ResonateError, Unreachable
 from .call import Call, Data, Together, refusal
 
-__all__ = ["Parts"]
+__all__ = ["EnqueueParts"]
 
 #: The most jobs and bytes of one request. A server accepts 10,000 jobs and, unless it is configured, 2 MiB.
 _MOST_JOBS, _MOST_BYTES = 1000, 1_048_576
 _TOO_LARGE = 413
 
 
-class Parts:
+class EnqueueParts:
     """The requests of one `enqueue_many`: send each of `calls()`, and pass on its answer or its failure.
 
     Args:
@@ -26,8 +26,8 @@ class Parts:
 
     Example:
         >>> from resonate_core.calls.jobs import enqueue_many
-        >>> from resonate_core.calls.parts import Parts
-        >>> parts = Parts(enqueue_many("t", range(2500)))
+        >>> from resonate_core.calls.enqueue_parts import EnqueueParts
+        >>> parts = EnqueueParts(enqueue_many("t", range(2500)))
         >>> for call in parts.calls():
         ...     items = call.data["jobs"]
         ...     print(len(items))
