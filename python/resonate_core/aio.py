@@ -38,14 +38,14 @@ class _StoreRunner(AsyncRunner):
 
     def run(self, call: Call[T]) -> Awaitable[T]:
         call.settle_deadline(self._now)
-        return run_call(self.store, call, envelope(call, "aio"))
+        return run_call(self.store, call, envelope(call.kind, call.data, "aio"))
 
     async def together(self, calls: Together[T]) -> T:
         if not calls.calls:
             return calls.gather([])
         for call in calls.calls:
             call.settle_deadline(self._now)
-        requests = [envelope(call, "aio") for call in calls.calls]
+        requests = [envelope(call.kind, call.data, "aio") for call in calls.calls]
         return calls.gather(answers_together(await apply_async(self.store, requests, None, atomic=True)))
 
     async def in_parts(self, calls: Together[T]) -> T:

@@ -14,8 +14,8 @@ from typing import Any
 
 from ._core import sqlite_library, submission_problem
 from .base.caller_connections import Number, write_on
+from .calls.call import VERSION, envelope
 from .errors import Invalid, Unsupported
-from .http.server_client import VERSION, envelope
 
 __all__ = ["submit"]
 

@@ -59,12 +59,12 @@ class Machine(RuleBasedStateMachine):
     def run_operation(self, operation):
         type(self).steps += 1
         now = self.instant(operation)
-        self.judge.request(self.resolver.envelope(operation, now), now, operation["sent_as"])
+        self.judge.request(self.resolver.request(operation, now), now, operation["sent_as"])
 
     def run_spoilt(self, operation, wrong):
         type(self).steps += 1
         now = self.instant(operation)
-        self.judge.request(corrupt(self.resolver.envelope(operation, now), wrong), now, operation["sent_as"])
+        self.judge.request(corrupt(self.resolver.request(operation, now), wrong), now, operation["sent_as"])
 
     def run_batch(self, operations, atomic, at):
         type(self).steps += 1
@@ -75,7 +75,7 @@ class Machine(RuleBasedStateMachine):
         for operation in operations:
             if operation["name"] == "debug_tick" or (operation["name"], operation.get("kind")) == ("debug", "debug.reset"):
                 continue
-            envelopes.append(self.resolver_type(scratch).envelope(operation, now))
+            envelopes.append(self.resolver_type(scratch).request(operation, now))
             scratch.apply(envelopes[-1], now)
         self.judge.batch(envelopes, now, atomic)
 

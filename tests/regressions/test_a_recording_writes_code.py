@@ -17,7 +17,7 @@ import pytest
 import resonate_core as rc
 from resonate_core.explain.recordings import KINDS, STEPS
 from resonate_core.history import History
-from resonate_core.testing import stories
+from resonate_core.testing import recording_story
 from resonate_core.testing.regressions import Source, text_of
 from resonate_core.ui.recording import Recording
 from resonate_core.ui.steps import step_text
@@ -235,14 +235,14 @@ def test_names_in_the_file_of_a_failure_are_names(name: str) -> None:
 def test_a_text_is_no_format() -> None:
     for text in HOSTILE:
         assert step_text(text, text, {"id": text, text: text}) == f"{text.replace('_', ' ')} of {text}"
-        assert stories.step_sentence(text, text) == f"{text.replace('_', ' ')} {text}"
+        assert recording_story.step_sentence(text, text) == f"{text.replace('_', ' ')} {text}"
     for kind in STEPS:
         assert step_text(kind, "{0}", dict.fromkeys(("address", "awaiter", "job", "promise_id"), "{1:>9}")).count("{0}") == 1
-        assert "{0}" in stories.step_sentence(kind, "{0}")
+        assert "{0}" in recording_story.step_sentence(kind, "{0}")
 
 
 def test_the_known_steps_and_requests_are_those_of_the_engine() -> None:
-    assert set(stories._STEPS) == STEPS
+    assert set(recording_story._STEPS) == STEPS
     assert {kind.partition(".")[0] for kind in KINDS} == {"promise", "task", "schedule", "job", "queue"}
 
 

@@ -21,7 +21,7 @@ from resonate_core.calls import store_threads
 from resonate_core.contrib.starlette import Resonate
 from resonate_core.worker import Worker
 from resonate_core.worker.environment import Environment, Target, open_client
-from resonate_core.worker.job_source import Client
+from resonate_core.worker.job_source import JobSource
 from server.live_server import serving
 
 Calls = dict[str, Callable[[rc.Store, str], Awaitable[Any]]]
@@ -197,7 +197,7 @@ async def use(store: rc.Store, calls: int) -> None:
 def test_the_threads_are_few_and_end_with_the_store():
     before, released = threads_of_stores(), threading.Event()
 
-    async def main(client: Client) -> int:
+    async def main(client: JobSource) -> int:
         calls = [asyncio.ensure_future(client.apart(released.wait)) for _ in range(200)]
         await asyncio.sleep(0)  # each has asked for a thread
         try:
@@ -221,7 +221,7 @@ def test_calls_over_a_url_wait_for_the_network_together():
     """They had the four threads of a store: 100 requests of 50 ms took longer than with the default executor."""
     together = threading.Barrier(32)
 
-    async def main(client: Client) -> None:
+    async def main(client: JobSource) -> None:
         await asyncio.gather(*(client.apart(lambda: together.wait(60)) for _ in range(32)))
 
     worker = Worker("http://127.0.0.1:9")

@@ -126,11 +126,11 @@ def test_a_widget_without_a_picture_is_not_stored(notebook: Any) -> None:
 
 def test_without_anywidget_the_page_of_a_repository_shows_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     import resonate_core as rc
-    from resonate_core import _timeline_shown
+    from resonate_core.timeline import result
 
     published: list[Any] = []
     monkeypatch.setitem(sys.modules, "resonate_core.timeline.widget", None)
-    monkeypatch.setattr(_timeline_shown, "publish", lambda *shown: published.append(shown))
+    monkeypatch.setattr(result, "publish", lambda *shown: published.append(shown))
     rc.display.timeline(rc.Store(clock=rc.ManualClock()))._ipython_display_()
     ((widget, picture),) = published
     assert widget is None and "data:image/png" in picture["text/html"] and "<svg" not in picture["text/html"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from .. import errors
@@ -32,15 +32,18 @@ def refusal(status: int, message: str) -> errors.ResonateError:
     return _REFUSALS.get(status, other)(message, status)
 
 
-def envelope(call: Call[Any], id: str) -> Data:
-    """The request of a call. Its `id` is the head's `corrId`.
+def envelope(kind: str, data: Mapping[str, Any], corr_id: str, version: str = VERSION, token: str | None = None) -> Data:
+    """A request with its head.
 
     Example:
-        >>> from resonate_core.calls.call import Call, envelope, nothing
-        >>> envelope(Call("promise.get", {"id": "a"}, nothing), "7")["head"]
-        {'corrId': '7', 'version': '2026-04-01'}
+        >>> from resonate_core.calls.call import envelope
+        >>> envelope("promise.get", {"id": "a"}, "1")
+        {'kind': 'promise.get', 'head': {'corrId': '1', 'version': '2026-04-01'}, 'data': {'id': 'a'}}
     """
-    return {"kind": call.kind, "head": {"corrId": id, "version": VERSION}, "data": call.data}
+    head = {"corrId": corr_id, "version": version}
+    if token is not None:
+        head["auth"] = token
+    return {"kind": kind, "head": head, "data": data}
 
 
 def answers_together(replies: Sequence[Data]) -> list[Any]:

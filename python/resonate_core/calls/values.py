@@ -23,6 +23,7 @@ __all__ = [
     "json_members",
     "milliseconds",
     "retention",
+    "rounded_milliseconds",
     "string_map",
     "text",
     "texts",
@@ -113,6 +114,16 @@ def milliseconds(name: str, duration: Duration, least: int = 0) -> int:
     if duration < least:
         raise Invalid(f"{name} must be at least {least} ms, got {duration} ms")
     return duration
+
+
+def rounded_milliseconds(name: str, duration: Duration) -> int:
+    """A duration in ms; of a timedelta the whole number of them.
+
+    Raises:
+        Invalid: It is negative.
+        TypeError: It is neither an int nor a timedelta.
+    """
+    return milliseconds(name, duration // _MILLISECOND if isinstance(duration, timedelta) else duration)
 
 
 def duration(name: str, given: Duration) -> int:

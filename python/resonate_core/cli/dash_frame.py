@@ -159,7 +159,7 @@ class Reader:
             CommandFailed: The store cannot be reached, refuses it, or has no queue of a name that is to be shown.
         """
         began = seconds()
-        ask = self._target.envelope
+        ask = self._target.request
         requests = [ask("job.stats", scope) for scope in self._scopes]
         requests += [ask("queue.get", scope) if scope else ask("queue.list", {}) for scope in self._scopes]
         answers = self._answers(requests)
@@ -238,7 +238,7 @@ class Reader:
 
     def _turn_pages(self, sweep: _Sweep) -> None:
         """Read the next page of each search that has one."""
-        pages = self._answers([self._target.envelope("job.search", search) for search in sweep.searches])
+        pages = self._answers([self._target.request("job.search", search) for search in sweep.searches])
         for page in pages:
             sweep.found.update((job["id"], job) for job in page["jobs"])
         sweep.found = {job["id"]: job for job in _latest(sweep.found.values())}

@@ -90,7 +90,7 @@ def _confirm(session: Session, action: Action, filters: dict[str, Any]) -> None:
     """
     need_terminal(session.out, f"{action.word} --all")
     states = [filters["state"]] if "state" in filters else action.states
-    searches = [session.target.envelope("job.search", {**filters, "state": state, "limit": _PAGE}) for state in states]
+    searches = [session.target.request("job.search", {**filters, "state": state, "limit": _PAGE}) for state in states]
     found, more = 0, False
     for answer in session.target.exchange(searches):
         if not is_done(answer["head"]["status"]):
@@ -123,7 +123,7 @@ def _all_that_match(session: Session, action: Action, filters: dict[str, Any], y
 
 def _each(session: Session, action: Action, ids: list[str]) -> None:
     """Change several jobs, each by its own request: a refusal does not affect the others."""
-    answers = session.target.exchange([session.target.envelope(action.kind, {"id": id}) for id in ids])
+    answers = session.target.exchange([session.target.request(action.kind, {"id": id}) for id in ids])
     results: list[dict[str, Any]] = []
     for id, answer in zip(ids, answers, strict=True):
         status, data = answer["head"]["status"], answer["data"]

@@ -107,7 +107,7 @@ class Tail:
     def look(self) -> list[Happening]:
         """Return the events since the last poll, in order."""
         began = now()
-        ask = self._target.envelope
+        ask = self._target.request
         searches = [ask("job.search", {**self._filters, "state": state, "limit": _MOST_LIVE}) for state in _LIVE]
         pages = [self._data(answer) for answer in self._target.exchange(searches)]
         self.is_partial = any(page.get("cursor") is not None for page in pages)
@@ -141,7 +141,7 @@ class Tail:
     def _get(self, ids: list[str]) -> list[dict[str, Any] | None]:
         if not ids:
             return []
-        answers = self._target.exchange([self._target.envelope("job.get", {"id": id}) for id in ids])
+        answers = self._target.exchange([self._target.request("job.get", {"id": id}) for id in ids])
         return [answer["data"]["job"] if is_done(answer["head"]["status"]) else None for answer in answers]
 
     def _data(self, answer: dict[str, Any]) -> dict[str, Any]:

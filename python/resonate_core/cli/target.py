@@ -14,12 +14,13 @@ from typing import Any
 
 import resonate_core as rc
 from resonate_core._foreign_text import MOST_OF_A_REFUSAL, excerpt
+from resonate_core.calls.call import envelope
 from resonate_core.cli.exits import CommandFailed, Exit, code_of, is_done
 from resonate_core.cli.places import Place, refuse_missing
 from resonate_core.cli.show import say
 from resonate_core.explain.call_tree import Requests
 from resonate_core.http.answers import checked, used
-from resonate_core.http.server_client import NoEnvelope, Unreachable, envelope
+from resonate_core.http.server_client import NoEnvelope, Unreachable
 from resonate_core.http.surroundings import OddSurroundings
 
 __all__ = ["DIALECTS", "Access", "Envelope", "FileTarget", "Target", "UrlTarget"]
@@ -74,18 +75,18 @@ class Target(Requests, ABC):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def envelope(self, kind: str, data: dict[str, Any]) -> Envelope:
+    def request(self, kind: str, data: dict[str, Any]) -> Envelope:
         """A request with its head."""
         return envelope(kind, data, f"cli-{next(self._numbers)}", self.dialect, self._token)
 
     def ask(self, kind: str, data: dict[str, Any]) -> tuple[int, Any]:
         """Return status and data of a reply, which may be a refusal."""
-        (answer,) = self.exchange([self.envelope(kind, data)])
+        (answer,) = self.exchange([self.request(kind, data)])
         return answer["head"]["status"], answer["data"]
 
     def ask_all(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[int, Any]]:
         """Return status and data of each reply, in order, refusals included."""
-        answers = self.exchange([self.envelope(kind, data) for kind, data in requests]) if requests else []
+        answers = self.exchange([self.request(kind, data) for kind, data in requests]) if requests else []
         return [(answer["head"]["status"], answer["data"]) for answer in answers]
 
     def send(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +95,7 @@ class Target(Requests, ABC):
         Raises:
             CommandFailed: The request was refused; the exit code tells how.
         """
-        request = self.envelope(kind, data)
+        request = self.request(kind, data)
         (answer,) = self.exchange([request])
         status, answered = answer["head"]["status"], answer["data"]
         if not is_done(status) or not isinstance(answered, dict):

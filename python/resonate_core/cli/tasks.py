@@ -70,7 +70,7 @@ def create(
         "param": payload(param, "--param", raw=raw, headers=pairs(header, "--header")),
         "tags": tags_of(tag, target),
     }
-    action = session.target.envelope("promise.create", promise | ({} if key is None else {"ikc": key}))
+    action = session.target.request("promise.create", promise | ({} if key is None else {"ikc": key}))
     session.out.answer(session.target.send("task.create", {"pid": pid, "ttl": duration(ttl, "--ttl"), "action": action}))
 
 
@@ -106,7 +106,7 @@ def fulfill(
         "state": state,
         "value": payload(value, "--value", raw=raw, headers=pairs(header, "--header")),
     }
-    action = session.target.envelope("promise.settle", settle | ({} if key is None else {"iku": key}))
+    action = session.target.request("promise.settle", settle | ({} if key is None else {"iku": key}))
     session.out.answer(session.target.send("task.fulfill", {"id": id, "version": task_version, "action": action}))
 
 
@@ -124,7 +124,7 @@ def suspend(
     If one is already settled, the task stays acquired, and its preload is shown.
     """
     kind = "promise.register" if session.target.dialect == DIALECTS[1] else "promise.register_callback"
-    actions = [session.target.envelope(kind, {"awaited": awaited, "awaiter": id}) for awaited in awaiting]
+    actions = [session.target.request(kind, {"awaited": awaited, "awaiter": id}) for awaited in awaiting]
     status, data = session.target.ask("task.suspend", {"id": id, "version": task_version, "actions": actions})
     if not is_done(status):
         raise refusal(status, data)

@@ -12,11 +12,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import Store
+from ..calls.values import rounded_milliseconds
 from .codecs import codec_behind, codec_of, follow
 from .delivery import anycast, unicast
 from .exchange import Exchange
 from .sdk import sdk_module
-from .timekeeper import ROUNDS_OF_RETRIES, milliseconds
+from .timekeeper import ROUNDS_OF_RETRIES
 from .work import current_work, tasks_of
 
 if TYPE_CHECKING:
@@ -311,7 +312,7 @@ class Connection:
             Stalled: For `rounds` rounds, a function that failed has waited for its next attempt.
             RuntimeError: The store uses the system's clock, or it is called inside such a call.
         """
-        return await self.exchange.time.advance_to(self.store.now + milliseconds(duration), rounds)
+        return await self.exchange.time.advance_to(self.store.now + rounded_milliseconds("duration", duration), rounds)
 
     async def advance_to(self, instant: int, *, rounds: int | None = ROUNDS_OF_RETRIES) -> list[Fired]:
         """Move a manual clock to an instant in ms; otherwise like `advance`."""

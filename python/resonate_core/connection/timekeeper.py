@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from ..base.stopwatch import seconds as stopwatch
+from ..calls.values import rounded_milliseconds
 from .attempts import Attempts
 from .delivery import Delivery
 from .work import Ledger, Member, Work, current_work
@@ -28,7 +29,7 @@ from .work import Ledger, Member, Work, current_work
 if TYPE_CHECKING:
     from .. import Fired
 
-__all__ = ["ROUNDS_OF_RETRIES", "Stalled", "Timekeeper", "milliseconds"]
+__all__ = ["ROUNDS_OF_RETRIES", "Stalled", "Timekeeper"]
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -55,22 +56,6 @@ class _DriverCall:
 
 
 _call: ContextVar[_DriverCall | None] = ContextVar("resonate_core_driver", default=None)
-
-
-def milliseconds(duration: int | timedelta) -> int:
-    """Return a duration in ms; a `timedelta` is rounded down.
-
-    Raises:
-        ValueError: It is negative.
-        TypeError: It is neither an int nor a `timedelta`.
-    """
-    if isinstance(duration, timedelta):
-        duration = duration // timedelta(milliseconds=1)
-    if isinstance(duration, bool) or not isinstance(duration, int):
-        raise TypeError(f"duration must be an int (ms) or a timedelta, got {duration!r}")
-    if duration < 0:
-        raise ValueError(f"duration must be at least 0 ms, got {duration}")
-    return duration
 
 
 class _Retries:
@@ -309,7 +294,7 @@ class Timekeeper:
         if self._delivery.manual:
             return await self._drive(lambda: self._run(awaitable, limit, rounds))
         try:
-            async with asyncio.timeout(None if limit is None else milliseconds(limit) / 1000) as patience:
+            async with asyncio.timeout(None if limit is None else rounded_milliseconds("limit", limit) / 1000) as patience:
                 return await awaitable
         except TimeoutError:
             if not patience.expired():  # it is the awaitable's own
@@ -318,7 +303,7 @@ class Timekeeper:
 
     async def _run(self, awaitable: Awaitable[_T], limit: int | timedelta | None, rounds: int | None) -> _T:
         clock = self._manual()
-        last = None if limit is None else clock.now + milliseconds(limit)
+        last = None if limit is None else clock.now + rounded_milliseconds("limit", limit)
         target = asyncio.ensure_future(_awaited(awaitable))
         goal = "without a limit (see limit=)" if last is None else f"until t={last} at the latest"
         progress = _Progress(self, clock.now, goal, rounds)

@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.stopwatch import doubled
-from ..http.server_client import envelope
+from ..calls.call import envelope
 
 if TYPE_CHECKING:
     from .._core import Store

@@ -12,14 +12,14 @@ from .._core import SystemClock
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..base.per_process import PerProcess
 from ..calls.attempts import Attempts
-from ..calls.call import Call, Together, refusal
+from ..calls.call import Call, Together, envelope, refusal
 from ..calls.enqueue_parts import EnqueueParts
 from ..calls.faces import AsyncRunner, Runner
 from ..errors import ResonateError, Unreachable, Unsupported
 from .answers import result_of, used
 from .batches import HttpBatches
 from .bodies import MOST_BYTES
-from .server_client import BUSY, AsyncServerClient, NoBatch, Reply, ServerAddress, ServerClient, envelope
+from .server_client import BUSY, AsyncServerClient, NoBatch, Reply, ServerAddress, ServerClient
 
 __all__ = ["AsyncRemote", "Remote"]
 

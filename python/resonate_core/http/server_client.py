@@ -11,7 +11,6 @@ from .._core import without_secrets
 from .._foreign_text import excerpt
 from ..base.extras import how_to_install
 from ..base.per_process import PerProcess
-from ..calls.call import VERSION
 from ..errors import Invalid, NoEnvelope, ResonateError, Unreachable
 from .answers import parsed
 from .bodies import MOST_BYTES, Answer, is_stream, lines, lines_async, read, read_async
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUSY",
-    "VERSION",
     "AsyncServerClient",
     "BeforeProtocol",
     "NoBatch",
@@ -32,7 +30,6 @@ __all__ = [
     "ServerAddress",
     "ServerClient",
     "Unreachable",
-    "envelope",
     "is_stream",
 ]
 
@@ -60,18 +57,6 @@ class NoBatch(ResonateError):
 
 class BeforeProtocol(ResonateError):
     """A proxy, or a limit of the server, refused a request before any protocol: its answer is no envelope."""
-
-
-def envelope(kind: str, data: Mapping[str, Any], corr_id: str, version: str = VERSION, token: str | None = None) -> dict[str, Any]:
-    """Make a request.
-
-    Example:
-        >>> from resonate_core.http.server_client import envelope
-        >>> envelope("promise.get", {"id": "a"}, "1")
-        {'kind': 'promise.get', 'head': {'corrId': '1', 'version': '2026-04-01'}, 'data': {'id': 'a'}}
-    """
-    head = {"corrId": corr_id, "version": version} | ({} if token is None else {"auth": token})
-    return {"kind": kind, "head": head, "data": data}
 
 
 def lines_of(requests: Sequence[Mapping[str, Any]]) -> bytes:

@@ -326,7 +326,7 @@ class StoreMachine(RuleBasedStateMachine):
         """Send any request of the protocol, in either version, that fits the rows; promises of this rule are in no bundle."""
         resolver = self.resolver
         now = None if operation["name"] == "debug_tick" else resolver.instant_of(operation)
-        request = resolver.envelope(operation, now)
+        request = resolver.request(operation, now)
         if request["kind"] not in ("debug.reset", "debug.start"):  # they would stop what the other rules rely on
             self.store.apply(request, now=now)
 

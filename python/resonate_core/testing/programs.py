@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from .. import ManualClock, Store
+from ..calls.values import rounded_milliseconds
 from .choices import Choices
 from .recording_story import step_sentence
 
@@ -32,22 +33,6 @@ Program = Callable[[str], Iterator[Any]]
 
 _DAY = 86_400_000
 _MOST_STEPS = 20_000
-
-
-def milliseconds(duration: int | timedelta, what: str) -> int:
-    """Return a duration in ms.
-
-    Raises:
-        TypeError: It is neither an int nor a `timedelta`.
-        ValueError: It is negative.
-    """
-    if isinstance(duration, timedelta):
-        duration = duration // timedelta(milliseconds=1)
-    if isinstance(duration, bool) or not isinstance(duration, int):
-        raise TypeError(f"{what} must be an int (ms) or a timedelta, got {duration!r}")
-    if duration < 0:
-        raise ValueError(f"{what} must be at least 0 ms, got {duration}")
-    return duration
 
 
 class _Running:
@@ -135,7 +120,7 @@ class Programs:
         self._store = store
         self._clock: ManualClock = store.clock
         self._crash = crash
-        self._restart = None if restart is None else milliseconds(restart, "restart")
+        self._restart = None if restart is None else rounded_milliseconds("restart", restart)
         self._programs: list[_Running] = []
         self._last: _Running | None = None
         self._steps = 0
@@ -166,7 +151,7 @@ class Programs:
         Raises:
             AssertionError: The condition does not hold within the time, or nothing is left to happen that could make it hold.
         """
-        last = self._clock.now + milliseconds(within, "within")
+        last = self._clock.now + rounded_milliseconds("within", within)
         while until is None or not until():
             ready = self._ready()
             if ready:
@@ -220,7 +205,7 @@ class Programs:
         if isinstance(point, str):
             choices.note(f"{chosen.name}: {point}")
         elif point is not None:
-            chosen.wakes_at = self._clock.now + milliseconds(point, f"what {chosen.name} yields")
+            chosen.wakes_at = self._clock.now + rounded_milliseconds(f"what {chosen.name} yields", point)
         if self._steps > _MOST_STEPS:
             raise AssertionError(
                 f"the programs made {_MOST_STEPS} steps: do they yield IDLE or a time when they have nothing to do?"

@@ -346,7 +346,7 @@ def _operations(dialects: Iterable[str], jobs: bool) -> SearchStrategy[Any]:
 
 def _resolved(resolver: JobResolver, operation: Any) -> Request:
     now = None if operation["name"] == "debug_tick" else resolver.instant_of(operation)
-    return Request(resolver.envelope(operation, now), now)
+    return Request(resolver.request(operation, now), now)
 
 
 def job_orders(

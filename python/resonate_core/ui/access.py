@@ -11,16 +11,15 @@ from typing import Any
 from .._core import Envelope, RequestLimits, Store
 from ..base.failed_attempts import FailedAttempt
 from ..base.payloads import decoded
+from ..calls.call import envelope
 from ..explain.call_tree import Requests, family_of
 from .lineage import Origins, origins_of
 from .principal import Principal
 from .redaction import Redaction
 from .sizes import is_large
 
-__all__ = ["VERSION", "Refused", "StoreAccess"]
+__all__ = ["Refused", "StoreAccess"]
 
-#: The dialect of the requests.
-VERSION = "2026-04-01"
 #: The most ids of which the rows are read in one call.
 _MOST_ROWS = 1000
 #: The most promises of a workflow.
@@ -142,10 +141,9 @@ class StoreAccess(Requests):
         return {id: data[kind] for id, (status, data) in zip(ids, answers, strict=True) if status == 200}
 
     def _envelope(self, kind: str, data: Mapping[str, Any]) -> Envelope:
-        head = {"corrId": f"ui-{next(_numbers)}", "version": VERSION}
-        envelope = Envelope(json.dumps({"kind": kind, "head": head, "data": data}).encode(), self._limits)
-        envelope.forget_debug_time()
-        return envelope
+        made = Envelope(json.dumps(envelope(kind, data, f"ui-{next(_numbers)}")).encode(), self._limits)
+        made.forget_debug_time()
+        return made
 
     def _answered(self, envelopes: list[Envelope]) -> list[tuple[int, Any]]:
         if not envelopes:

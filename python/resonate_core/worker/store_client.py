@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from .._core import ManualClock, Store
+from ..calls.call import envelope
 from ..calls.store_threads import call_apart
 from ..errors import ResonateError
-from ..http.server_client import envelope
 from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_request, refusal, unless_held
 from .outcomes import Outcome
 from .records import JobRecord

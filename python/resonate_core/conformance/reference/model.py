@@ -143,7 +143,7 @@ class Model:
         world.now = instant
         if request.kind == "debug.tick":
             self.tick(instant)
-            return wire.envelope(request.kind, request.corr_id, 200, request.dialect, [])
+            return wire.reply(request.kind, request.corr_id, 200, request.dialect, [])
         if request.kind not in READS:
             steps.begin(world)
         try:
@@ -155,7 +155,7 @@ class Model:
         except Refused as refused:
             status, data = wire.status(refused.status, request.dialect), refused.message
         # A deep copy, because the steps that follow may change rows in the reply.
-        reply = copy.deepcopy(wire.envelope(request.kind, request.corr_id, status, request.dialect, data))
+        reply = copy.deepcopy(wire.reply(request.kind, request.corr_id, status, request.dialect, data))
         if request.kind not in READS:
             steps.run(world, steps.budget_after(request))
         return reply

@@ -197,7 +197,7 @@ def fence(world, data, dialect, corr_id):
         status, inner = run(world, data["action"], dialect)
     except Refused as refused:
         status, inner = wire.status(refused.status, dialect), refused.message
-    reply = {"action": wire.envelope(data["kind"], corr_id, status, dialect, inner)}
+    reply = {"action": wire.reply(data["kind"], corr_id, status, dialect, inner)}
     if dialect != OLD:
         reply |= preload(world, data["id"])
     return 200, reply

@@ -10,7 +10,7 @@ def status(code, dialect):
     return 400 if dialect == OLD and code == 422 else code
 
 
-def envelope(kind, corr_id, code, version, data):
+def reply(kind, corr_id, code, version, data):
     return {"kind": kind, "head": {"corrId": corr_id, "status": code, "version": version}, "data": data}
 
 
@@ -20,7 +20,7 @@ def refusal(request, code, message):
     head = request.get("head")
     head = head if isinstance(head, dict) else {}
     kind, corr_id, version = request.get("kind"), head.get("corrId"), head.get("version")
-    return envelope(
+    return reply(
         kind if isinstance(kind, str) else "unknown",
         corr_id if isinstance(corr_id, str) else "0",
         code,

@@ -13,8 +13,8 @@ from django.db import connections
 from django.utils import timezone
 
 from resonate_core import Job, Store
+from resonate_core.calls.call import envelope
 from resonate_core.errors import Invalid, NotFound
-from resonate_core.http.server_client import envelope
 from resonate_core.submission import submit
 from resonate_core.worker.job_source import refusal
 from resonate_core.worker.signature import is_generator

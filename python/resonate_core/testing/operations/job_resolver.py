@@ -9,7 +9,7 @@ from ...base.rates import claimable_at
 from . import job_pools as pools
 from .job_pools import ABSENT
 from .pools import INT64_MAX
-from .resolver import NEW, Data, Operation, Resolver, envelope
+from .resolver import NEW, Data, Operation, Resolver, request
 from .rows import Row, gathering, is_pending, job_state
 
 __all__ = ["FAR_AHEAD", "JobResolver"]
@@ -86,13 +86,13 @@ class JobResolver(Resolver):
         """A request that brings a job closer to the state that an aimed operation needs."""
         if operation["aimed"] == "gathering":
             one = {"type": "t", "queue": "q1", "group": "g1", "deadline": self.deadline(("in", 10**7))}
-            return envelope("job.enqueue_many", NEW, {"jobs": [one] * 3})
+            return request("job.enqueue_many", NEW, {"jobs": [one] * 3})
         if operation["aimed"] == "awaiter":
             jobs = self.pending_jobs()
             tasks = super().fitting({"name": "task_halt"})
             if jobs and tasks:
                 data = {"awaited": jobs[operation["who"] % len(jobs)]["id"], "awaiter": tasks[operation["who"] % len(tasks)]}
-                return envelope("promise.register_callback", NEW, data)
+                return request("promise.register_callback", NEW, data)
         needed = NEEDS.get(operation["name"])
         if needed is None:
             return super().preparation(operation)
@@ -102,22 +102,22 @@ class JobResolver(Resolver):
                 known.setdefault(job_state(row, self.world.now), []).append(row["id"])
         if "claimed" in known and "running" in needed:
             data = {"id": known["claimed"][0], "version": self.job_version(known["claimed"][0], "right")}
-            return envelope("job.start", NEW, data)
+            return request("job.start", NEW, data)
         if "pending" in known and needed[0] in ("claimed", "running"):
             paused = [queue["name"] for queue in self.world.queues.values() if queue["paused"]]
             if paused:
-                return envelope("queue.resume", NEW, {"queue": paused[0]})
-            return envelope("job.claim", NEW, {"queues": pools.QUEUES, "worker": "w1", "lease": 60_000})
+                return request("queue.resume", NEW, {"queue": paused[0]})
+            return request("job.claim", NEW, {"queues": pools.QUEUES, "worker": "w1", "lease": 60_000})
         if "running" in known and "archived" in needed:
             data = {"id": known["running"][0], "version": self.job_version(known["running"][0], "right"), "retryable": False}
-            return envelope("job.fail", NEW, {**data, "error": {"code": "E1"}})
+            return request("job.fail", NEW, {**data, "error": {"code": "E1"}})
         if "archived" in known and "running" in needed:
-            return envelope("job.run", NEW, {"id": known["archived"][0]})
+            return request("job.run", NEW, {"id": known["archived"][0]})
         unused = [one for one in pools.JOB_IDS if one not in self.world.promises]
         data = {"type": "t", "queue": "q1", "deadline": self.deadline(("in", 10**7))}
         if unused:
             data["id"] = unused[0]
-        return envelope("job.enqueue", NEW, data)
+        return request("job.enqueue", NEW, data)
 
     def timers(self) -> list[int]:
         """The stored timers, and the instants from which a rate allows a claim, up to FAR_AHEAD ms from now."""

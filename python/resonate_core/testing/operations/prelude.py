@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...calls.call import envelope
+
 __all__ = ["REQUESTS", "request", "task"]
 
 NEW, OLD = "2026-04-01", "2025-01-15"
@@ -15,7 +17,7 @@ TARGET = {"resonate:target": "poll://any@g", "resonate:branch": "br"}
 
 def request(kind: str, dialect: str, **data: Any) -> dict[str, Any]:
     """Return a request."""
-    return {"kind": kind, "head": {"corrId": "prelude", "version": dialect}, "data": data}
+    return envelope(kind, data, "prelude", dialect)
 
 
 def task(promise_id: str, dialect: str) -> dict[str, Any]:

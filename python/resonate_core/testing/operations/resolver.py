@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._core import cron_next
+from ...calls.call import envelope
 from ...errors import Invalid
 from . import pools
 from .rows import Row, Rows, Source
 
-__all__ = ["NEEDS", "NEW", "OLD", "Data", "Operation", "Resolver", "corrupt", "envelope"]
+__all__ = ["NEEDS", "NEW", "OLD", "Data", "Operation", "Resolver", "corrupt", "request"]
 
 Operation = Mapping[str, Any]
 Data = dict[str, Any]
@@ -64,11 +65,11 @@ class Resolver:
         # Read each time, since an undone batch replaces the model's world.
         return self.model.world
 
-    def envelope(self, operation: Operation, now: int | None) -> Data:
+    def request(self, operation: Operation, now: int | None) -> Data:
         """The request of an operation that is to run at ``now`` (None: the clock's instant)."""
         name, dialect = operation["name"], operation["dialect"]
         if name == "debug":
-            return envelope(operation["kind"], NEW, {})
+            return request(operation["kind"], NEW, {})
         if operation.get("aimed") and not self.fitting(operation):
             return self.preparation(operation)
         if name in ("schedule_create", "job_schedule") and max(now or 0, self.world.now) > LAST_CALENDAR_INSTANT:
@@ -80,7 +81,7 @@ class Resolver:
         if kind.endswith("search") or kind in ("task.halt", "task.continue"):
             # The older dialect does not have these kinds; some requests use it to get the 400.
             dialect = OLD if dialect == OLD and operation["when"] != ("still",) else NEW
-        return envelope(kind, dialect, data)
+        return request(kind, dialect, data)
 
     # ---- names, numbers and instants
 
@@ -104,13 +105,13 @@ class Resolver:
             if known and NEEDS.get(operation["name"]) not in (None, "pending", state):
                 task_id = known[0]
                 data = {"id": task_id, "version": self.task_version(task_id, "right", dialect), "pid": "w1", "ttl": 1000}
-                return envelope(name.replace("_", "."), NEW if name == "task_halt" else dialect, data)
+                return request(name.replace("_", "."), NEW if name == "task_halt" else dialect, data)
         unused = [one for one in pools.IDS if one not in self.world.promises] or pools.IDS
         promise = {"id": unused[0], "timeoutAt": self.deadline(("in", 100_000)), "tags": {"resonate:target": "poll://any@g"}}
         if NEEDS.get(operation["name"]) in (None, "pending"):
-            return envelope("promise.create", dialect, promise)
+            return request("promise.create", dialect, promise)
         action = {"kind": "promise.create", "data": promise}
-        return envelope("task.create", dialect, {"pid": "w1", "ttl": 1000, "action": action})
+        return request("task.create", dialect, {"pid": "w1", "ttl": 1000, "action": action})
 
     def aim(self, operation: Operation) -> str:
         """An id that fits the operation, or else any id."""
@@ -348,9 +349,9 @@ def settlement(operation: Operation) -> Data:
     return data
 
 
-def envelope(kind: str, dialect: str, data: Any) -> Data:
+def request(kind: str, dialect: str, data: Any) -> Data:
     """A request; values of the pools are copied."""
-    return copy.deepcopy({"kind": kind, "head": {"corrId": "c", "version": dialect}, "data": data})
+    return copy.deepcopy(envelope(kind, data, "c", dialect))
 
 
 def corrupt(request: Any, corruption: tuple[int, str, Any]) -> Any:

@@ -43,13 +43,13 @@ class _Calls:
 
     def one(self, call: Call[Any]) -> Callable[[], tuple[int, Any]]:
         call.settle_deadline(lambda: self.store.now)
-        world, envelopes = self.store._world, [envelope(call, _ID)]
+        world, envelopes = self.store._world, [envelope(call.kind, call.data, _ID)]
         return lambda: world.store._run_calls(envelopes)[0]
 
     def all(self, calls: Together[Any]) -> Callable[[], list[Any]]:
         for call in calls.calls:
             call.settle_deadline(lambda: self.store.now)
-        world, envelopes = self.store._world, [envelope(call, _ID) for call in calls.calls]
+        world, envelopes = self.store._world, [envelope(call.kind, call.data, _ID) for call in calls.calls]
         return lambda: answers_together(world.store.apply(envelopes, atomic=True))
 
 
@@ -74,7 +74,7 @@ class _AsyncRunner(_Calls, AsyncRunner):
         histories = self.store._world._histories
         if histories is None:
             return call.result(*await self._again(call.kind, execute, call.again))
-        request = envelope(call, _ID)
+        request = envelope(call.kind, call.data, _ID)
 
         async def once() -> tuple[int, Any]:
             end = histories.begin(self.store._incarnation.name, request)
