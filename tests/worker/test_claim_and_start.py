@@ -47,7 +47,7 @@ class Watched(StoreClient):
 
 def watched(store: rc.Store, **options: Any) -> tuple[Worker, Watched]:
     client = Watched(store)
-    environment = Environment(connect=lambda target, token: client)
+    environment = Environment(connect=lambda target, token, answer_bytes: client)
     return Worker(store, environment=environment, **{"poll_interval": 50, **options}), client
 
 
@@ -163,7 +163,7 @@ def test_who_cannot_be_started_any_more_is_left_out_of_its_batch(store: rc.Store
             store.jobs.cancel("b")
             return super().start_many(held, lease)
 
-    worker = Worker(store, environment=Environment(connect=lambda target, token: Cancelling(store)))
+    worker = Worker(store, environment=Environment(connect=lambda target, token, answer_bytes: Cancelling(store)))
     store.queues.set("default", groups={"size": 3})
     calls: list[list[str]] = []
     task = worker.batch_task("t", group="g")(calls.append)
@@ -230,7 +230,7 @@ def test_no_more_run_than_there_are_slots_while_others_wait(live_store: rc.Store
             running.append(len(live_store.jobs.search(state="running", limit=1000)))
             return done
 
-    environment = Environment(connect=lambda target, token: Counting(live_store))
+    environment = Environment(connect=lambda target, token, answer_bytes: Counting(live_store))
     worker = Worker(live_store, concurrency=2, batch=3, poll_interval=50, environment=environment)
     worker.task("t")(lambda: None).enqueue_many([None] * 60)
     with worker:
@@ -258,7 +258,9 @@ def test_what_is_refused_in_the_transaction_is_requested_by_itself(live_store: r
         def claim(self, claim: Claim) -> Any:
             return StoreClient.claim(self, claim)
 
-    worker = Worker(live_store, batch=3, concurrency=1, environment=Environment(connect=lambda target, token: Refused(live_store)))
+    worker = Worker(
+        live_store, batch=3, concurrency=1, environment=Environment(connect=lambda target, token, answer_bytes: Refused(live_store))
+    )
     jobs = worker.task("t", retention="kept")(lambda n: n).enqueue_many(range(6))
     with worker:
         until(lambda: worker.counts.completed == 6, worker.counts)

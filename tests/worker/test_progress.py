@@ -124,7 +124,7 @@ class Reporting(StoreClient):
 
 def reporting(store: rc.Store, *errors: Exception) -> Worker:
     client = Reporting(store, *errors)
-    return Worker(store, poll_interval=20, environment=Environment(connect=lambda target, token: client))
+    return Worker(store, poll_interval=20, environment=Environment(connect=lambda target, token, answer_bytes: client))
 
 
 def test_a_store_that_fails_loses_no_report(live_store):

@@ -54,7 +54,7 @@ class Shaky(StoreClient):
 
 def shaky(store: rc.Store, error: Exception, worker_options: dict[str, Any] | None = None, **failing: int) -> tuple[Worker, Shaky]:
     client = Shaky(store, error, **failing)
-    environment = Environment(connect=lambda target, token: client)
+    environment = Environment(connect=lambda target, token, answer_bytes: client)
     return Worker(store, poll_interval=20, environment=environment, **(worker_options or {})), client
 
 
