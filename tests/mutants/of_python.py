@@ -35,31 +35,31 @@ MUTANTS = [
     Mutant(
         "more jobs are started than there are slots",
         "worker",
-        "self._choose(«round.slots»)",
+        "_next_items(round.claimed, «round.slots»)",
         "len(round.claimed)",
     ),
     Mutant(
         "a claim starts jobs in the slots of those that wait",
         "worker",
-        "start = min(round.room, «round.slots - len(self._items)»)",
+        "start = min(round.room, «round.slots - len(items)»)",
         "round.slots",
     ),
     Mutant(
         "a worker claims again in a request of its own",
         "worker",
-        "self._take(«done.claimed or client.claim(self._claim)»)",
-        "client.claim(self._claim)",
+        "if «answer.claimed is None and claim.most»:",
+        "claim.most",
     ),
     Mutant(
         "the last completions of a round are sent twice",
         "worker",
-        "if self._done is not None and «self._done.completed is not None»:",
+        "if «answer.completed is not None»:",
         "False",
     ),
     Mutant(
         "a worker that stops claims and starts more",
         "worker",
-        "if self._done is not None or «self._stopping()»:",
+        "if «stopping()»:\n        report(",
         "False",
     ),
     Mutant(

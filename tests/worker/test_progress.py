@@ -14,7 +14,7 @@ from waiting import until
 import resonate_core as rc
 from resonate_core.worker import JobContext, Retry, Worker, current_batch, current_job
 from resonate_core.worker.environment import Environment
-from resonate_core.worker.progress import LINE_BYTES, LINES_KEPT, Progress
+from resonate_core.worker.report_buffer import LINE_BYTES, LINES_KEPT, ReportBuffer
 from resonate_core.worker.store_client import StoreClient
 from server.live_server import serving
 
@@ -188,7 +188,7 @@ def test_misuse_fails_in_the_function(worker: Worker, given: dict[str, Any], err
 
 
 def test_lines_are_made_to_fit():
-    kept = Progress()
+    kept = ReportBuffer()
     kept.add(None, "é" * 600 + "\nnul\0 and \ud800")
     kept.add(0.5, None)
     progress, (long, odd) = kept.take()

@@ -12,7 +12,7 @@ from waiting import until
 import resonate_core as rc
 from resonate_core.worker import JobContext, Worker
 from resonate_core.worker.environment import Environment
-from resonate_core.worker.job_source import Claim
+from resonate_core.worker.job_source import Claim, Exchanged
 from resonate_core.worker.outcomes import Outcome
 from resonate_core.worker.store_client import StoreClient
 
@@ -39,9 +39,9 @@ class Shaky(StoreClient):
         return super().__getattribute__(name)
 
     def exchange(self, results: Any, held: Any, claim: Claim) -> Any:
-        """Returns None, like a client of a server, if one of the requests that it replaces is to fail."""
+        """Leaves all out, like a client of a server, if one of the requests that it replaces is to fail."""
         alone = {"claim", "start_many", "complete_many"} & self.failing.keys()
-        return None if alone else super().exchange(results, held, claim)
+        return Exchanged() if alone else super().exchange(results, held, claim)
 
     def end_many(self, held: Any, outcome: Outcome) -> list[int]:
         name = {"failed": "fail", "snoozed": "snooze", "released": "release"}[outcome.kind]

@@ -24,13 +24,13 @@ Example:
 
 from __future__ import annotations
 
+from .._core import Job as JobRecord
 from .context import BatchContext, JobContext, current_batch, current_job
 from .drain import Drained, DrainedRun
 from .events import JobEvent
 from .options import JobOptions, JobsOptions, PeriodicOptions, TaskOptions
 from .outcomes import Failure, JobCancelled, JobError, Retry, Skip, Snooze
 from .periodic import Periodic
-from .records import JobRecord
 from .reporting import Counts
 from .tasks import BatchTask, WorkerTask
 from .worker import Worker

@@ -14,8 +14,8 @@ from ..errors import Invalid
 from .arguments import EMPTY, ByName, Ignored, Invoke, Raw, Upcast, Whole, data_of
 from .context import BatchContext, JobContext
 from .conversion import Unfit
-from .durations import flag
 from .encoding import payload_encoded
+from .option_values import flag
 from .signature import NAMELESS, Signature, is_a, is_async
 
 __all__ = ["BatchCall", "HandlerCall", "Invoke", "InvokeBatch", "Read", "Upcast", "is_async"]

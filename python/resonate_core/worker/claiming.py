@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any
 
+from .._core import Job
 from ..errors import StoreError
 from .execution import Attempt, WorkItem
-from .job_source import MOST, Claim, Claimed, Exchanged, Held
+from .job_source import MOST, Claim, Claimed, Exchanged, Held, JobSource
 from .outcomes import Outcome
-from .records import JobRecord
-from .reporting import report
+from .reporting import Seen, note_completed, report, report_all_but_last
 from .settings import WorkerParts
 
 __all__ = ["Round", "run_round", "work_items"]
@@ -47,7 +47,7 @@ class Round:
     error: Exception | None = None
 
 
-def work_items(jobs: Iterable[JobRecord], batched: Collection[str]) -> Iterator[WorkItem]:
+def work_items(jobs: Iterable[Job], batched: Collection[str]) -> Iterator[WorkItem]:
     """Group the jobs of one claim into work items. The store returns the jobs of a batch one after the other.
 
     Args:
@@ -84,120 +84,103 @@ def run_round(
         stopping: Whether the worker stops, so that nothing is claimed or started.
     """
     events = parts.registry.events or None  # None: there is no listener
-    exchange = _Exchange(parts, round, before_claim, stopping)
     try:
-        try:
-            if round.ended:
-                report(parts.client, round.ended, parts.counts, None if events is None else events.ended, exchange.complete)
-            exchange.send(())
-        finally:
-            exchange.finish()
+        _run(parts, round, None if events is None else events.ended, before_claim, stopping)
     except (StoreError, OSError) as error:
         round.error = error
     if events is not None:
         events.look(job for item in (*round.started, *round.claimed) for job in item)
 
 
-class _Exchange:
-    """The starts and the claim of a round, in one transaction with its last completions if the client can do that.
+def _run(
+    parts: WorkerParts, round: Round, seen: Seen | None, before_claim: Callable[[], None] | None, stopping: Callable[[], bool]
+) -> None:
+    """Report, then complete, start and claim in one transaction if the client can do that, then make what it has left out or refused."""
+    client, settings, counts = parts.client, parts.settings, parts.counts
+    results = report_all_but_last(client, round.ended, counts, seen)
+    if stopping():
+        report(client, round.ended, counts, seen)
+        return
 
-    Args:
-        parts: Of the worker.
-        round: The round.
-        before_claim: As of `run_round`.
-        stopping: As of `run_round`.
-    """
+    items, held = _next_items(round.claimed, round.slots)
+    if round.room and before_claim is not None:
+        before_claim()
+    start = min(round.room, round.slots - len(items))
+    claim = Claim(settings.queues, round.room, settings.name, settings.lease, settings.run_lease, settings.strict, start)
+    answer = _exchanged(client, results, held, claim)
+    if answer.claimed is not None:
+        _take(parts, round, answer.claimed)
+    if answer.started is not None:
+        _begin(parts, round, items, held, answer.started)
+    if answer.completed is not None:
+        note_completed(client, round.ended, answer.completed, counts, seen)
 
-    def __init__(
-        self, parts: WorkerParts, round: Round, before_claim: Callable[[], None] | None, stopping: Callable[[], bool]
-    ) -> None:
-        self._parts = parts
-        self._round = round
-        self._before_claim = before_claim
-        self._stopping = stopping
-        self._items: list[WorkItem] = []
-        self._held: list[Held] = []
-        self._claim: Claim | None = None
-        self._done: Exchanged | None = None
+    report(client, round.ended, counts, seen)
+    if stopping():
+        return
+    if answer.claimed is None and claim.most:
+        _take(parts, round, client.claim(claim))
+    if answer.started is None:
+        _begin(parts, round, items, held, client.start_many(held, settings.run_lease) if held else [])
+    left = round.slots - len(round.started)
+    if left > 0 and round.claimed:  # the claim has taken a batch, whose first job runs, or a start was refused
+        items, held = _next_items(round.claimed, left)
+        _begin(parts, round, items, held, client.start_many(held, settings.run_lease) if held else [])
 
-    def complete(self, results: Sequence[tuple[str, int, Any]]) -> list[int]:
-        """Complete jobs, the last ones of the round together with what it starts and claims."""
-        if self._done is None and len(results) == len(self._round.ended):
-            self.send(results)
-            if self._done is not None and self._done.completed is not None:
-                return self._done.completed
-        return self._parts.client.complete_many(results)
 
-    def send(self, results: Sequence[tuple[str, int, Any]]) -> None:
-        """Start some of what waits, and claim, together with these completions, unless that is done or the worker stops.
+def _exchanged(client: JobSource, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> Exchanged:
+    """Complete, start and claim. If there is nothing to start and to claim, completions are made by themselves."""
+    if not held and not claim.most:
+        return Exchanged()
+    try:
+        return client.exchange(results, held, claim)
+    except (StoreError, OSError):
+        raise
+    except Exception:
+        if not results:
+            raise
+        return Exchanged()  # a result cannot be written: completed by itself, it raises that again, and its job fails
 
-        If there are completions and the client cannot, nothing happens: they are then sent first, by themselves.
-        """
-        if self._done is not None or self._stopping():
-            return
-        round, settings = self._round, self._parts.settings
-        self._choose(round.slots)
-        if round.room and self._before_claim is not None:
-            self._before_claim()
-        start = min(round.room, round.slots - len(self._items))
-        claim = Claim(settings.queues, round.room, settings.name, settings.lease, settings.run_lease, settings.strict, start)
-        self._claim = claim
-        if self._held or round.room:
-            self._done = self._parts.client.exchange(results, self._held, claim)
-        if self._done is None and not results:
-            self._done = Exchanged()
 
-    def finish(self) -> None:
-        """Take over the jobs that were started and claimed; a request that was left out or refused is made by itself."""
-        done, client = self._done, self._parts.client
-        if done is None:
-            return
-        if self._claim is not None and self._claim.most:
-            self._take(done.claimed or client.claim(self._claim))
-        self._begin(done.started)
-        left = self._round.slots - len(self._round.started)
-        if left > 0 and self._round.claimed:  # the claim has taken a batch, whose first job runs, or a start was refused
-            self._choose(left)
-            self._begin(None)
+def _next_items(claimed: Iterable[WorkItem], slots: int) -> tuple[list[WorkItem], list[Held]]:
+    """Return the first items to start, as many as one request holds, and those of their jobs that must be started."""
+    items: list[WorkItem] = []
+    held: list[Held] = []
+    for item in islice(claimed, slots):
+        if held and len(held) + len(item) > MOST:
+            break
+        items.append(item)
+        if len(item) == 1:
+            held.append((item[0].id, item[0].version))
+        else:  # of a batch the claim may have started some
+            held += [(job.id, job.version) for job in item if job.state != "running"]
+    return items, held
 
-    def _choose(self, slots: int) -> None:
-        """Choose what to start of what waits, as much as one request holds."""
-        self._items, self._held = [], []
-        for item in islice(self._round.claimed, slots):
-            if self._held and len(self._held) + len(item) > MOST:
-                break
-            self._items.append(item)
-            if len(item) == 1:
-                self._held.append((item[0].id, item[0].version))
-            else:  # of a batch the claim may have started some
-                self._held += [(job.id, job.version) for job in item if job.state != "running"]
 
-    def _begin(self, statuses: Sequence[int] | None) -> None:
-        """Take over the jobs that were started; without statuses they are started first."""
-        if statuses is None:
-            statuses = self._parts.client.start_many(self._held, self._parts.settings.run_lease) if self._held else []
-        round = self._round
-        refused = {id: status for (id, _), status in zip(self._held, statuses, strict=True) if status >= 300}
-        for item in self._items:
-            round.claimed.popleft()
-            begun = [job for job in item if job.id not in refused] if refused else item
-            if begun:
-                round.started.append(begun)
-        self._parts.counts.expired += len(refused)
-        # A job cannot be started after its good_until, its deadline or the end of its lease, nor once it is cancelled.
-        for id, status in refused.items():
-            _log.info("job %s was claimed and could not be started: %d", id, status)
+def _begin(parts: WorkerParts, round: Round, items: Iterable[WorkItem], held: Sequence[Held], statuses: Sequence[int]) -> None:
+    """Take over the jobs that were started."""
+    refused = {id: status for (id, _), status in zip(held, statuses, strict=True) if status >= 300}
+    for item in items:
+        round.claimed.popleft()
+        begun = [job for job in item if job.id not in refused] if refused else item
+        if begun:
+            round.started.append(begun)
+    parts.counts.expired += len(refused)
+    # A job cannot be started after its good_until, its deadline or the end of its lease, nor once it is cancelled.
+    for id, status in refused.items():
+        _log.info("job %s was claimed and could not be started: %d", id, status)
 
-    def _take(self, claimed: Claimed) -> None:
-        round, parts = self._round, self._parts
-        jobs, next_at = claimed
-        round.taken = len(jobs)
-        if round.taken < round.room:
-            round.next_at = min((at for at in (next_at, parts.client.next_due()) if at is not None), default=None)
-        if parts.registry.batched:
-            for item in work_items(jobs, parts.registry.batched):
-                running = all(job.state == "running" for job in item)
-                (round.started if running else round.claimed).append(item)
-        else:
-            for job in jobs:
-                (round.started if job.state == "running" else round.claimed).append((job,))
+
+def _take(parts: WorkerParts, round: Round, claimed: Claimed) -> None:
+    """Take over the jobs that were claimed."""
+    jobs, next_at = claimed
+    round.taken = len(jobs)
+    if round.taken < round.room:
+        round.next_at = min((at for at in (next_at, parts.client.next_due()) if at is not None), default=None)
+    if parts.registry.batched:
+        for item in work_items(jobs, parts.registry.batched):
+            running = all(job.state == "running" for job in item)
+            (round.started if running else round.claimed).append(item)
+    else:
+        for job in jobs:
+            (round.started if job.state == "running" else round.claimed).append((job,))

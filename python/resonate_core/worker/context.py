@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
+from .._core import Job
 from .outcomes import JobCancelled
-from .progress import Progress
-from .records import JobRecord
+from .report_buffer import ReportBuffer
 
 __all__ = ["BatchContext", "JobContext", "current", "current_batch", "current_job"]
 
@@ -47,7 +47,7 @@ class JobContext:
 
     __slots__ = ("_now", "job", "notify", "progress", "reason", "result", "started_at", "stopping", "timeout", "worker")
 
-    def __init__(self, job: JobRecord, worker: str, started_at: int, timeout: int | None, now: Callable[[], int]) -> None:
+    def __init__(self, job: Job, worker: str, started_at: int, timeout: int | None, now: Callable[[], int]) -> None:
         self.job = job
         self.worker = worker
         self.started_at = started_at
@@ -55,7 +55,7 @@ class JobContext:
         self.result: Any = None
         self.stopping = False
         self.timeout = timeout
-        self.progress: Progress | None = None
+        self.progress: ReportBuffer | None = None
         self.notify: Callable[[], None] | None = None
         self._now = now
 
@@ -161,7 +161,7 @@ class JobContext:
         """
         with _first_report:  # its handler may report in several threads
             if self.progress is None:
-                self.progress = Progress()
+                self.progress = ReportBuffer()
         if self.progress.add(progress, text) and self.notify is not None:
             self.notify()
 

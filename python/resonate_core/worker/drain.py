@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from .._core import ManualClock
 from ..errors import Invalid, NotFound, Unsupported
 from .claiming import Round, run_round
-from .durations import flag, whole
 from .execution import Attempt, Ended, Execution, WorkItem, begin
 from .job_source import WAITING, names_of
+from .option_values import flag, whole
 from .outcomes import PUT_BACK, RELEASED, TIMED_OUT, Failure, Outcome
 from .reporting import report
 from .settings import WorkerParts

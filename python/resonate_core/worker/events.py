@@ -18,10 +18,10 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._core import Job
 from ..errors import ResonateError
 from .job_source import JobSource
 from .outcomes import Outcome, as_text
-from .records import JobRecord
 from .scopes import call_in
 from .signature import is_generator
 from .store_client import StoreClient
@@ -98,7 +98,7 @@ class JobEvent:
     """
 
     kind: Kind
-    job: JobRecord
+    job: Job
     reason: str
     attempt: int | None = None
     error: dict[str, str] | None = None
@@ -208,7 +208,7 @@ class Events:
             job = self._after(attempt)
             self._notify(JobEvent("cancelled", job, "cancelled", attempt.context.attempt, worker=attempt.context.worker))
 
-    def _after(self, attempt: Attempt) -> JobRecord:
+    def _after(self, attempt: Attempt) -> Job:
         """Return the job after its attempt; if the store cannot be read, the job before it."""
         if self._client is None:  # the listener was added while the worker ran
             return attempt.job
@@ -217,7 +217,7 @@ class Events:
         except (ResonateError, OSError):
             return attempt.job
 
-    def _failed(self, attempt: Attempt, outcome: Outcome, job: JobRecord) -> JobEvent:
+    def _failed(self, attempt: Attempt, outcome: Outcome, job: Job) -> JobEvent:
         failure = outcome.failure
         assert failure is not None
         error = {"code": failure.code, "message": as_text(failure.message)}
@@ -269,7 +269,7 @@ class Events:
         now = self._client.now()
         self._since = now if due is None else min(now, due)
 
-    def look(self, claimed: Iterable[JobRecord] = ()) -> None:
+    def look(self, claimed: Iterable[Job] = ()) -> None:
         """Report the changes of the store since the last call.
 
         Args:
@@ -294,7 +294,7 @@ class Events:
         except Exception:
             _log.exception("events of jobs could not be looked up")
 
-    def _search(self, client: StoreClient, changed: set[str], since: int, claimed: Iterable[JobRecord]) -> None:
+    def _search(self, client: StoreClient, changed: set[str], since: int, claimed: Iterable[Job]) -> None:
         states: list[JobState] = [state for state in _ENDS_WITHOUT_ATTEMPT if state in changed]
         if "archived" in changed or "retry" in changed:
             states += ["archived", "failed"]
@@ -304,7 +304,7 @@ class Events:
         for event in sorted(filter(None, found), key=lambda each: (_instant(each), each.job.id)):
             self._notify(event)
 
-    def _jobs(self, client: StoreClient, state: JobState) -> Iterable[JobRecord]:
+    def _jobs(self, client: StoreClient, state: JobState) -> Iterable[Job]:
         for queue in self._queues:
             cursor = None
             for _ in range(_PAGES):
@@ -401,11 +401,11 @@ def _wait_for(made: Any) -> None:
         raise failed[0]
 
 
-def _last_ended(job: JobRecord) -> dict[str, Any] | None:
+def _last_ended(job: Job) -> dict[str, Any] | None:
     return next((attempt for attempt in reversed(job.attempts[-2:]) if "outcome" in attempt), None)
 
 
-def _by_store(job: JobRecord, since: int) -> JobEvent | None:
+def _by_store(job: Job, since: int) -> JobEvent | None:
     """Return the event of the last change of a job; None if a worker made the change, or it is older than `since`."""
     last = _last_ended(job)
     state = job.state
@@ -431,12 +431,12 @@ def _by_store(job: JobRecord, since: int) -> JobEvent | None:
     return JobEvent(kind, job, reason, number, error, job.next_retry_at if kind == "retry" else None, worker)
 
 
-def _again_at(job: JobRecord) -> int | None:
+def _again_at(job: Job) -> int | None:
     """Return when a job runs again: it waits for a retry, or was put back because its type has no handler."""
     return job.process_at if job.state == "scheduled" else job.next_retry_at
 
 
-def _over_at(job: JobRecord) -> int | None:
+def _over_at(job: Job) -> int | None:
     """Return when a job ended without a result, in Unix ms."""
     return next((at for at in (job.expired_at, job.cancelled_at, job.failed_at) if at is not None), None)
 

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import Context, copy_context
 from typing import Any
 
+from .._core import Job
 from ..base.standstills import awaits
 from ..explain.unknown_types import streak
 from .context import BatchContext, JobContext, current
@@ -24,7 +25,6 @@ from .outcomes import (
     unwritable,
     was_called_off,
 )
-from .records import JobRecord
 from .results import awaited_here, close_coroutine, no_result
 from .scopes import adopt, call_in, own_decimals
 from .tasks import BatchTask, WorkerTask
@@ -33,7 +33,7 @@ __all__ = ["Attempt", "Awaited", "Ended", "Execution", "Finish", "Middleware", "
 
 Tasks = Mapping[str, WorkerTask[Any, Any]]
 #: What runs in one slot of a worker: a job, or the jobs of a batch whose type has a handler for batches.
-WorkItem = Sequence[JobRecord]
+WorkItem = Sequence[Job]
 #: Of an awaitable that a handler has returned: its result, the exception that it raised, and the context variables after it.
 Awaited = tuple[Any, BaseException | None, Context]
 #: Runs a coroutine to its end, for a thread whose handler has returned an awaitable.
@@ -73,7 +73,7 @@ class Attempt:
 
     execution: Execution
 
-    def __init__(self, job: JobRecord, worker: str, started_at: int, timeout: int | None, now: Callable[[], int]) -> None:
+    def __init__(self, job: Job, worker: str, started_at: int, timeout: int | None, now: Callable[[], int]) -> None:
         self.job = job
         self.id = job.id
         self.version = job.version

@@ -9,11 +9,11 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from .._core import Job
 from ..base.standstills import HeldSlot
 from .execution import Attempt, Awaited, Ended, Execution, Middleware, WorkItem, begin
 from .job_source import Held
 from .outcomes import PUT_BACK, TIMED_OUT, Outcome
-from .records import JobRecord
 from .settings import WorkerParts
 
 __all__ = ["CANCEL_TIMEOUT", "Executor"]
@@ -282,7 +282,7 @@ class Executor:
                 self._forget(attempt)
                 self._report(attempt, PUT_BACK)
 
-    def put_back(self, jobs: Iterable[JobRecord]) -> None:
+    def put_back(self, jobs: Iterable[Job]) -> None:
         """Put back jobs that are running for the store, and whose handler has not begun."""
         for job in jobs:
             self._report(Attempt(job, self._settings.name, 0, None, self._client.now), PUT_BACK)

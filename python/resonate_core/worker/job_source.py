@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from .._core import Job
 from ..calls.call import refusal
 from ..calls.wakeup import Watching
 from ..errors import ResonateError
 from .outcomes import Outcome
-from .records import JobRecord
 
 __all__ = [
     "MOST",
@@ -49,7 +49,7 @@ class Claimed(NamedTuple):
         next_at: When a queue that only lacked a token of its rate has one, in Unix ms.
     """
 
-    jobs: Sequence[JobRecord]
+    jobs: Sequence[Job]
     next_at: int | None
 
 
@@ -68,7 +68,7 @@ class Claim(NamedTuple):
 class Exchanged(NamedTuple):
     """The results of `complete_many`, `start_many` and `claim` in one transaction.
 
-    A result is None if its request was empty, or was refused as a whole; to see why, make it alone.
+    A result is None if its request was empty, left out, or refused as a whole: the caller makes it alone, and sees why.
     """
 
     completed: list[int] | None = None
@@ -95,18 +95,18 @@ class JobSource(Protocol):
     def watch(self, descriptor: int, queues: Queues) -> Watching | None:
         """Write a byte to the descriptor when there may be something to claim from these queues; None if the client cannot."""
 
-    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
+    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         """Enqueue a job."""
 
-    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
+    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[Job]:
         """Enqueue a job for each payload. If any is refused, it raises the first refusal.
 
         Of the others a store in this process then enqueues none. A server judges each job on its own: if it has enqueued some, the call
         raises `PartlyEnqueued`.
         """
 
-    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> Exchanged | None:
-        """Complete jobs, start claimed ones and claim, in one transaction. None: this client cannot, and has done nothing."""
+    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> Exchanged:
+        """Complete jobs, start claimed ones and claim, in one transaction. A client that cannot do that leaves all three out."""
 
     def claim(self, claim: Claim) -> Claimed:
         """Claim jobs, and start the first `start` of them. The jobs of a batch come together, even if they are more than asked."""
@@ -130,13 +130,13 @@ class JobSource(Protocol):
     def heartbeat(self, worker: str, held: Sequence[Held]) -> tuple[list[str], list[str]]:
         """Renew leases; return the ids of jobs that were cancelled, and of those that were lost."""
 
-    def get(self, id: str) -> JobRecord:
+    def get(self, id: str) -> Job:
         """Return a job."""
 
     def delete(self, id: str) -> None:
         """Delete a job."""
 
-    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
+    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[Job]:
         """Return the scheduled jobs of all queues whose ids match a pattern and that have these tags, up to a thousand."""
 
     def waiting(self, queues: Iterable[str]) -> int:

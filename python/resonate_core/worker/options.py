@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from .._core import wire_fields
-from .durations import Duration
+from ..calls.values import Duration
 
 __all__ = ["OF_ONE_JOB", "OPTIONS", "JobOptions", "JobsOptions", "PeriodicOptions", "TaskOptions"]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ..calls.values import Duration, milliseconds
 from ..explain.unknown_types import no_handler, pause_after
-from .durations import Duration, milliseconds
 from .groups import members
 from .tracebacks import MESSAGE_KEPT, bounded, described, traced
 

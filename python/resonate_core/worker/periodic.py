@@ -8,9 +8,10 @@ from typing import Any
 
 from .._core import cron_next
 from ..base.instants import moment
+from ..calls.values import milliseconds
 from ..errors import Conflict, NotFound
-from .durations import milliseconds, name_or_none, text
 from .job_source import JobSource
+from .option_values import name_or_none, text
 
 __all__ = ["TAG_CRON", "TAG_NAME", "Periodic"]
 

@@ -7,16 +7,16 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
+from .._core import Job
 from ..errors import Invalid
 from .calling import Upcast
-from .durations import name_or_none, text
 from .execution import Middleware, as_middleware
 from .job_source import JobSourceOwner
 from .listening import Listening
+from .option_values import name_or_none, text
 from .options import OPTIONS, JobOptions, PeriodicOptions, TaskOptions
 from .periodic import Periodic
 from .probes import refuse_options
-from .records import JobRecord
 from .tasks import BatchTask, RetryOn, WorkerTask, refuse_unknown, require_key
 from .tracing import Tracing, tracing as make_tracing
 
@@ -388,7 +388,7 @@ class Registry(Listening):
 
     # -- jobs -------------------------------------------------------------------------------------------------------------
 
-    def enqueue(self, type: str, payload: Any = None, **options: Unpack[JobOptions]) -> JobRecord:
+    def enqueue(self, type: str, payload: Any = None, **options: Unpack[JobOptions]) -> Job:
         """Enqueue a job of any type, with the options of its task if this worker has one.
 
         Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any
@@ -15,9 +16,9 @@ from .encoding import encoded
 from .execution import Attempt
 from .job_source import MOST, NOT_HELD, JobSource
 from .outcomes import TIMED_OUT, Outcome, unstorable, unwritable
-from .progress import Progress
+from .report_buffer import ReportBuffer
 
-__all__ = ["Counts", "report", "send_progress"]
+__all__ = ["Counts", "Seen", "note_completed", "report", "report_all_but_last", "send_progress"]
 
 _log = logging.getLogger("resonate_core.worker")
 
@@ -47,17 +48,12 @@ class Counts:
 
 #: The outcome that was reported in the end, and the status of the answer.
 Reported = tuple[Outcome, int]
-#: Completes jobs of which id, version and result are given: `JobSource.complete_many`.
-Complete = Callable[[Sequence[tuple[str, int, Any]]], list[int]]
+#: Is called for each attempt, with the outcome that was reported in the end and its status.
+Seen = Callable[[Attempt, Outcome, int], None]
+Ended = deque[tuple[Attempt, Outcome]]
 
 
-def report(
-    client: JobSource,
-    ended: deque[tuple[Attempt, Outcome]],
-    counts: Counts,
-    seen: Callable[[Attempt, Outcome, int], None] | None = None,
-    complete: Complete | None = None,
-) -> None:
+def report(client: JobSource, ended: Ended, counts: Counts, seen: Seen | None = None) -> None:
     """Report how attempts ended, in order, after what they said about their work; reported ones leave the queue.
 
     An outcome that the store refuses fails its attempt. Only a store that cannot be reached raises (StoreError, OSError).
@@ -66,27 +62,60 @@ def report(
         client: Where their jobs are.
         ended: The attempts and their outcomes.
         counts: They are counted in it.
-        seen: Called for each, with the outcome that was reported in the end and its status.
-        complete: Completes several in place of the client.
+        seen: Called for each.
     """
-    silent = not _log.isEnabledFor(logging.DEBUG)
     send_progress(client, [attempt for attempt, _ in ended])
     while ended:
-        first = ended[0][1]
-        if first.kind == "completed":
-            reported: Iterable[Reported] = _complete(client, _completed(ended), complete or client.complete_many)
-        elif first.kind == "dropped":
-            reported = [(first, 409)]
-        else:  # if all attempts of a batch share an outcome, in one request
-            reported = _end(client, _alike(ended), first)
-        for outcome, status in reported:
-            attempt, _ = ended.popleft()
-            if silent and status < 300 and outcome.kind == "completed":  # most of them
-                counts.completed += 1
-            else:
-                _count(attempt, outcome, status, counts)
-            if seen is not None:
-                seen(attempt, outcome, status)
+        _report_first(client, ended, counts, seen)
+
+
+def report_all_but_last(
+    client: JobSource, ended: Ended, counts: Counts, seen: Seen | None = None
+) -> Sequence[tuple[str, int, Any]]:
+    """Report like `report`, except for the last attempts that have completed, which stay in the queue.
+
+    Returns:
+        The results of those that stay, as `JobSource.complete_many` takes them, so that the caller completes them together with other
+        requests: one request's worth, or none.
+    """
+    send_progress(client, [attempt for attempt, _ in ended])
+    while ended:
+        done = _completed(ended)
+        if len(done) == len(ended):
+            with suppress(Exception):  # a result has no JSON: reported by itself, it raises that again, and fails its attempt
+                return _results(done)
+        _report_first(client, ended, counts, seen)
+    return ()
+
+
+def note_completed(client: JobSource, ended: Ended, statuses: Sequence[int], counts: Counts, seen: Seen | None) -> None:
+    """Take the statuses of the attempts that `report_all_but_last` has left."""
+    _note(ended, _judged(client, list(ended), statuses), counts, seen)
+
+
+def _report_first(client: JobSource, ended: Ended, counts: Counts, seen: Seen | None) -> None:
+    """Report the first attempts, as many as one request takes."""
+    first = ended[0][1]
+    if first.kind == "completed":
+        reported: Iterable[Reported] = _complete(client, _completed(ended))
+    elif first.kind == "dropped":
+        reported = [(first, 409)]
+    else:  # if all attempts of a batch share an outcome, in one request
+        reported = _end(client, _alike(ended), first)
+    _note(ended, reported, counts, seen)
+
+
+def _note(ended: Ended, reported: Iterable[Reported], counts: Counts, seen: Seen | None) -> None:
+    """Take reported attempts out of the queue, and count and log them."""
+    silent = not _log.isEnabledFor(logging.DEBUG)
+    for outcome, status in reported:
+        attempt, _ = ended.popleft()
+        if silent and status < 300 and outcome.kind == "completed":  # most of them
+            counts.completed += 1
+        else:
+            _count(attempt, outcome, status, counts)
+        if seen is not None:
+            seen(attempt, outcome, status)
 
 
 def send_progress(client: JobSource, attempts: Iterable[Attempt]) -> None:
@@ -104,7 +133,7 @@ def send_progress(client: JobSource, attempts: Iterable[Attempt]) -> None:
                     _send_progress(client, attempt, unsent)
 
 
-def _send_progress(client: JobSource, attempt: Attempt, unsent: Progress) -> None:
+def _send_progress(client: JobSource, attempt: Attempt, unsent: ReportBuffer) -> None:
     progress, lines = unsent.take()
     try:
         status = client.report(attempt.id, attempt.version, progress, lines)
@@ -128,28 +157,37 @@ def _completed(ended: Iterable[tuple[Attempt, Outcome]]) -> list[tuple[Attempt, 
     return done
 
 
-def _alike(ended: deque[tuple[Attempt, Outcome]]) -> list[Attempt]:
+def _alike(ended: Ended) -> list[Attempt]:
     """The first attempts, as many as share one outcome."""
     first = ended[0][1]
     return [attempt for attempt, _ in takewhile(lambda one: one[1] is first, islice(ended, MOST))]
 
 
-def _complete(client: JobSource, done: Sequence[tuple[Attempt, Outcome]], complete: Complete) -> Iterator[Reported]:
+def _results(done: Iterable[tuple[Attempt, Outcome]]) -> list[tuple[str, int, Any]]:
+    return [(attempt.id, attempt.version, encoded(outcome.result)) for attempt, outcome in done]
+
+
+def _complete(client: JobSource, done: Sequence[tuple[Attempt, Outcome]]) -> Iterator[Reported]:
     """If one of the results cannot be stored, each is reported by itself, and that one fails."""
     try:
-        statuses = complete([(attempt.id, attempt.version, encoded(outcome.result)) for attempt, outcome in done])
+        statuses = client.complete_many(_results(done))
     except (StoreError, OSError):
         raise
     except Exception as error:
         if len(done) > 1:
             for one in done:
-                yield from _complete(client, [one], complete)
+                yield from _complete(client, [one])
         else:
             yield from _end(client, [done[0][0]], unstorable(error))
         return
+    yield from _judged(client, done, statuses)
+
+
+def _judged(client: JobSource, done: Sequence[tuple[Attempt, Outcome]], statuses: Sequence[int]) -> Iterator[Reported]:
+    """The outcomes of attempts with these statuses; one of several that is refused is completed again by itself."""
     for one, status in zip(done, statuses, strict=True):
         if status >= 300 and status not in NOT_HELD and len(done) > 1:
-            yield from _complete(client, [one], complete)  # alone it raises, with the reason
+            yield from _complete(client, [one])  # alone it raises, with the reason
         else:
             yield one[1], status
 

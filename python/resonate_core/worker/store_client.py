@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from .._core import ManualClock, Store
+from .._core import Job, ManualClock, Store
 from ..calls.call import envelope
 from ..calls.store_threads import call_apart
 from ..errors import ResonateError
 from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_request, refusal, unless_held
 from .outcomes import Outcome
-from .records import JobRecord
 
 if TYPE_CHECKING:
     from .._core import Watch
@@ -49,23 +48,23 @@ class StoreClient:
         """Commits of this process are seen, of any queue."""
         return self.store.watch(descriptor)
 
-    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
+    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         return self._jobs.enqueue(type, payload, **options)
 
-    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
+    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[Job]:
         """Enqueue all or none."""
-        return cast("Sequence[JobRecord]", self._jobs.enqueue_many(type, payloads, **options))
+        return cast("Sequence[Job]", self._jobs.enqueue_many(type, payloads, **options))
 
     def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> Exchanged:
         queues, count, worker, lease, run_lease, strict, start = claim
         completed, started, jobs = self._jobs._exchange(results, held, queues, count, worker, lease, run_lease, strict, start)
-        return Exchanged(completed, started, None if jobs is None else Claimed(cast("Sequence[JobRecord]", jobs), jobs.next_at))
+        return Exchanged(completed, started, None if jobs is None else Claimed(cast("Sequence[Job]", jobs), jobs.next_at))
 
     def claim(self, claim: Claim) -> Claimed:
         """Take every step that is due first."""
         queues, count, worker, lease, run_lease, strict, start = claim
         jobs = self._jobs.claim(queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict, start=start)
-        return Claimed(cast("Sequence[JobRecord]", jobs), jobs.next_at)
+        return Claimed(cast("Sequence[Job]", jobs), jobs.next_at)
 
     def start_many(self, held: Sequence[Held], lease: int) -> list[int]:
         return self._jobs.start_many(held, lease=lease)
@@ -95,14 +94,14 @@ class StoreClient:
         beat = self._jobs.heartbeat(worker, held)
         return beat.cancelled, beat.lost
 
-    def get(self, id: str) -> JobRecord:
+    def get(self, id: str) -> Job:
         return self._jobs.get(id)
 
     def delete(self, id: str) -> None:
         self._jobs.delete(id)
 
-    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
-        return cast("Sequence[JobRecord]", self._jobs.search(ids, state="scheduled", tags=tags, limit=1000))
+    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[Job]:
+        return cast("Sequence[Job]", self._jobs.search(ids, state="scheduled", tags=tags, limit=1000))
 
     def waiting(self, queues: Iterable[str]) -> int:
         wanted = set(queues)

@@ -10,19 +10,20 @@ import types
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from .._core import Job
+from ..calls.jobs import order
+from ..calls.values import milliseconds
 from ..errors import Invalid
 from ..submission import DEFAULT_SCHEMA, submit
 from .calling import BatchCall, HandlerCall, Read, Upcast, is_async
-from .durations import milliseconds, text
 from .groups import is_retried
 from .job_source import JobSourceOwner, T
+from .option_values import text
 from .options import OF_ONE_JOB, OPTIONS, JobOptions, JobsOptions
 from .probes import refuse_options
-from .records import JobRecord
 from .results import refuse_future
 from .signature import is_generator, wraps_async
 from .tracing import Tracing
-from .wire import enqueue_data
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -188,7 +189,7 @@ class WorkerTask(Generic[P, R]):
             _log.exception("retry_on of %r raised; the job is retried", self.type)
             return True
 
-    def delay(self, *args: P.args, **kwargs: P.kwargs) -> JobRecord:
+    def delay(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Enqueue a job by a call of the function: the payload is the object of the arguments by name.
 
         A function that takes the whole payload gets its one argument. A parameter for the `JobContext` is left out.
@@ -218,7 +219,7 @@ class WorkerTask(Generic[P, R]):
         """
         return self.enqueue(self._payload_of(args, kwargs))
 
-    async def delay_async(self, *args: P.args, **kwargs: P.kwargs) -> JobRecord:
+    async def delay_async(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """As `delay`, without blocking the event loop while the store commits.
 
         Args:
@@ -288,7 +289,7 @@ class WorkerTask(Generic[P, R]):
         except Invalid as error:
             raise Invalid(f"payload of a job of type {self.type!r}: {error}") from error
 
-    def enqueue(self, payload: Any = None, **options: Unpack[JobOptions]) -> JobRecord:
+    def enqueue(self, payload: Any = None, **options: Unpack[JobOptions]) -> Job:
         """Enqueue a job for this handler.
 
         Args:
@@ -346,11 +347,9 @@ class WorkerTask(Generic[P, R]):
             Traceback (most recent call last):
             resonate_core.errors.Unsupported: connection must be of sqlite3, aiosqlite, psycopg, asyncpg, SQLAlchemy or Django, got None
         """
-        return submit(
-            connection, "job.enqueue", enqueue_data(self.type, self.payload(payload), self._merged(options)), schema=schema
-        )
+        return submit(connection, "job.enqueue", order(self.type, self.payload(payload), self._merged(options)), schema=schema)
 
-    def enqueue_many(self, payloads: Iterable[Any], **options: Unpack[JobsOptions]) -> Sequence[JobRecord]:
+    def enqueue_many(self, payloads: Iterable[Any], **options: Unpack[JobsOptions]) -> Sequence[Job]:
         """Enqueue a job for each payload, in one transaction, all or none; over a URL each on its own.
 
         Args:
@@ -377,7 +376,7 @@ class WorkerTask(Generic[P, R]):
         with tracing.producing(self.type, merged, len(given)) as (traced, _):
             return self._clients.client.enqueue_many(self.type, given, traced)
 
-    async def enqueue_async(self, payload: Any = None, **options: Unpack[JobOptions]) -> JobRecord:
+    async def enqueue_async(self, payload: Any = None, **options: Unpack[JobOptions]) -> Job:
         """As `enqueue`, without blocking the event loop while the store commits.
 
         Args:
@@ -393,7 +392,7 @@ class WorkerTask(Generic[P, R]):
         """
         return await self._apart(lambda: self.enqueue(payload, **options))
 
-    async def enqueue_many_async(self, payloads: Iterable[Any], **options: Unpack[JobsOptions]) -> Sequence[JobRecord]:
+    async def enqueue_many_async(self, payloads: Iterable[Any], **options: Unpack[JobsOptions]) -> Sequence[Job]:
         """As `enqueue_many`, without blocking the event loop while the store commits.
 
         Args:

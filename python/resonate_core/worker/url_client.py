@@ -7,16 +7,15 @@ from functools import partial
 from typing import Any
 
 from .. import errors
-from .._core import JobBatch, SystemClock
+from .._core import Job, JobBatch, SystemClock
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..calls import jobs
 from ..calls.call import Call, Together, nothing, refusal
 from ..calls.store_threads import MOST_OF_URL, OwnThreads
 from ..http.remote import Remote
 from ..http.server_client import BeforeProtocol
-from .job_source import MOST, NOT_HELD, Claim, Claimed, Held, Queues, T, end_request, names_of, unless_held
+from .job_source import MOST, NOT_HELD, Claim, Claimed, Exchanged, Held, Queues, T, end_request, names_of, unless_held
 from .outcomes import Outcome
-from .records import JobRecord
 from .url_watch import UrlWatch
 
 __all__ = ["UrlClient"]
@@ -109,16 +108,17 @@ class UrlClient:
         address = self._remote.server
         return UrlWatch(address, names_of(queues), descriptor)
 
-    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
+    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         return self._remote.run(jobs.enqueue(type, payload, **options))
 
-    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
+    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[Job]:
         """Enqueue each job on its own, in requests that the server accepts."""
         enqueued = self._remote.in_parts(jobs.enqueue_many(type, payloads, **options))
         return list(enqueued)
 
-    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> None:
-        """Does nothing: if the response of a batch were lost, the worker would not know which of its requests ran."""
+    def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> Exchanged:
+        """Leave all out: if the response of a batch were lost, the worker would not know which of its requests ran."""
+        return Exchanged()
 
     def claim(self, claim: Claim) -> Claimed:
         """Claim jobs. If the answer is too long for this client, the next claims ask for fewer."""
@@ -161,13 +161,13 @@ class UrlClient:
         beat = self._remote.run(jobs.heartbeat(worker, held))
         return list(beat.cancelled), list(beat.lost)
 
-    def get(self, id: str) -> JobRecord:
+    def get(self, id: str) -> Job:
         return self._remote.run(jobs.get(id))
 
     def delete(self, id: str) -> None:
         self._remote.run(jobs.delete(id))
 
-    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
+    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[Job]:
         found = self._remote.run(jobs.search(ids, state="scheduled", tags=tags, limit=1000))
         return list(found)
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from .._core import Store
+from ..calls.values import Duration, milliseconds
 from ..errors import Invalid
 from .drain import Drained, drain, drain_async
-from .durations import Duration, bounded_ms, flag, known, milliseconds, name_or_none, queues_of, whole
 from .environment import Environment, Target, WorkerStore, default
 from .job_source import JobSource, Queues, names_of
 from .opening import ClientOpening
+from .option_values import bounded_ms, flag, known, name_or_none, queues_of, whole
 from .probes import refuse_claim
 from .registry import LIFECYCLES, Registry
 from .reporting import Counts

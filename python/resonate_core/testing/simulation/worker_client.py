@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..._core import Job
 from ...errors import Unreachable
 from ...worker.job_source import Claim, Claimed, Exchanged, Held, Queues
 from ...worker.outcomes import Outcome
-from ...worker.records import JobRecord
 from ...worker.store_client import StoreClient
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ class WorkerClient:
         """Commits of all processes are seen."""
         return self._world._watch(self._incarnation, descriptor)
 
-    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
+    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         return self._call("job.enqueue", lambda: self._store.enqueue(type, payload, options))
 
-    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
+    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[Job]:
         """Enqueue all or none."""
         return self._call("job.enqueue_many", lambda: self._store.enqueue_many(type, payloads, options))
 
@@ -102,13 +102,13 @@ class WorkerClient:
     def heartbeat(self, worker: str, held: Sequence[Held]) -> tuple[list[str], list[str]]:
         return self._call("job.heartbeat", lambda: self._store.heartbeat(worker, held))
 
-    def get(self, id: str) -> JobRecord:
+    def get(self, id: str) -> Job:
         return self._call("job.get", lambda: self._store.get(id))
 
     def delete(self, id: str) -> None:
         self._call("job.delete", lambda: self._store.delete(id))
 
-    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
+    def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[Job]:
         return self._call("job.search", lambda: self._store.scheduled(ids, tags))
 
     def waiting(self, queues: Iterable[str]) -> int:

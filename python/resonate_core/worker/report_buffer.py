@@ -7,13 +7,13 @@ from collections import deque
 
 from ..errors import Invalid
 
-__all__ = ["LINES_KEPT", "LINE_BYTES", "Progress"]
+__all__ = ["LINES_KEPT", "LINE_BYTES", "ReportBuffer"]
 
 #: The longest line, and the most of one request and of one job (JOBS 5 job.report).
 LINE_BYTES, LINES_KEPT = 1000, 100
 
 
-class Progress:
+class ReportBuffer:
     """The reports of one attempt that were not sent yet: the newest progress, and the newest 100 lines.
 
     A handler adds to them in any thread; the worker takes them.

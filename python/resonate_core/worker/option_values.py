@@ -7,7 +7,7 @@ from ..base.instants import NEVER
 from ..calls.values import Duration, milliseconds
 from ..errors import Invalid
 
-__all__ = ["Duration", "bounded_ms", "flag", "known", "milliseconds", "name_or_none", "queues_of", "text", "whole"]
+__all__ = ["bounded_ms", "flag", "known", "name_or_none", "queues_of", "text", "whole"]
 
 
 def whole(name: str, given: object, least: int | None = None) -> int:
@@ -18,7 +18,7 @@ def whole(name: str, given: object, least: int | None = None) -> int:
         TypeError: It is no int.
 
     Example:
-        >>> from resonate_core.worker.durations import whole
+        >>> from resonate_core.worker.option_values import whole
         >>> whole("concurrency", True, 1)
         Traceback (most recent call last):
         ...
@@ -98,7 +98,7 @@ def queues_of(given: Any) -> str | list[str] | dict[str, int]:
         TypeError: It is none of these.
 
     Example:
-        >>> from resonate_core.worker.durations import queues_of
+        >>> from resonate_core.worker.option_values import queues_of
         >>> queues_of({"mail", "mail"}), queues_of({"mail": 3})
         (['mail'], {'mail': 3})
         >>> queues_of(5)
