@@ -1,7 +1,7 @@
 """Of forty awaited calls to a server that does not answer, the last failed after ten times the timeout: four HTTP requests were under way, and
 the others waited for a place without a limit.
 
-So did awaited calls of a worker, which wait for one of 32 threads. The wait for a place counts in the timeout; a call that found none was not sent, and says so.
+So did awaited calls of a worker, which wait for one of 32 threads. The wait for a place counts in the timeout; the error of a call that found none says that it was not sent.
 """
 
 from __future__ import annotations

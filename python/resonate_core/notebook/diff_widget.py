@@ -34,7 +34,7 @@ class DiffWidget(PicturedWidget):
 
     Args:
         diff: What `rc.diff(a, b).to_dict()` returns.
-        picture: What is seen where no widget runs, as a MIME bundle.
+        picture: The MIME bundle for a front end without widgets.
 
     Attributes:
         diff: What `rc.diff(a, b).to_dict()` returns.

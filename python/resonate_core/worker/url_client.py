@@ -135,7 +135,7 @@ class UrlClient:
         return claimed
 
     def start_many(self, held: Sequence[Held], lease: int) -> list[int]:
-        """Start claimed jobs. One that is refused, by whatever status, is not started; another one may be."""
+        """Start claimed jobs. A job that the server refuses, by whatever status, is not started; the others may be."""
         call = jobs.start_many(held, lease=lease)
         return self._remote.together(call) if isinstance(call, Together) else _statuses_of(self._next(_whole(call)))
 
