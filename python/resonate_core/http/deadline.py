@@ -28,7 +28,7 @@ def within(limit: float | None) -> Iterator[None]:
     """Let the requests of the block, by this thread, end with `httpx.ReadTimeout` or `httpx.WriteTimeout` after so many seconds.
 
     Args:
-        limit: Seconds from now; None: no limit but those of httpx.
+        limit: Seconds from now; None: no limit but those of httpx. A block within a block cannot end later than the outer one.
 
     Example:
         >>> from resonate_core.http.client import client
@@ -37,7 +37,10 @@ def within(limit: float | None) -> Iterator[None]:
         ...     made.is_closed
         False
     """
-    before, _of_thread.until = _of_thread.until, None if limit is None else seconds() + limit
+    before = _of_thread.until
+    if limit is not None:
+        until = seconds() + limit
+        _of_thread.until = until if before is None else min(before, until)
     try:
         yield
     finally:

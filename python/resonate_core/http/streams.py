@@ -52,7 +52,7 @@ class _Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, timeout))
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, _left(timeout, httpcore.ConnectTimeout)))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
@@ -72,12 +72,14 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        return _Stream(self._backend.connect_tcp(host, port, timeout, local_address, socket_options))
+        limit = _left(timeout, httpcore.ConnectTimeout)
+        return _Stream(self._backend.connect_tcp(host, port, limit, local_address, socket_options))
 
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore.NetworkStream:
-        return _Stream(self._backend.connect_unix_socket(path, timeout, socket_options))
+        limit = _left(timeout, httpcore.ConnectTimeout)
+        return _Stream(self._backend.connect_unix_socket(path, limit, socket_options))
 
     def sleep(self, seconds: float) -> None:
         self._backend.sleep(seconds)

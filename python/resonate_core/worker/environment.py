@@ -85,8 +85,11 @@ def process_name() -> str:
 
 
 def client_threads(worker: str) -> concurrent.futures.Executor:
-    """Return three threads for requests that take time: a report, a heartbeat and a periodic job may be sent at once."""
-    return concurrent.futures.ThreadPoolExecutor(3, thread_name_prefix=f"{worker}-store")
+    """Return five threads for requests that take time, so that no answer that does not come holds up another kind of request.
+
+    The kinds are a round, a heartbeat, what running jobs report, a periodic job, and a look at the jobs that others wait for.
+    """
+    return concurrent.futures.ThreadPoolExecutor(5, thread_name_prefix=f"{worker}-store")
 
 
 def commit_wakeup(client: JobSource, loop: asyncio.AbstractEventLoop, wake: Callable[[], None], queues: Queues) -> Wakeup:

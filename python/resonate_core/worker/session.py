@@ -7,20 +7,22 @@ import contextlib
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ..base.instants import NEVER
 from ..base.standstills import HeldSlot, Standstill, note, said_of
 from ..base.stopwatch import doubled
 from ..errors import ResonateError
+from ..http.deadline import within
 from .claiming import Round, run_round
 from .environment import Wakeup
 from .events import Events
 from .execution import WorkItem
 from .executor import Executor
-from .job_source import MOST, Held, names_of
+from .job_source import MOST, Held, JobSource, names_of
 from .outcomes import RELEASED
+from .own_leases import OwnLeases
 from .reporting import send_progress
 from .settings import WorkerParts
 from .store_client import StoreClient
@@ -45,6 +47,8 @@ _LAST_ROUNDS = 3
 _STANDSTILL = 1.0
 #: The shortest and the longest pause between two checks of the periodic jobs (s).
 _SHORTEST_CHECK, _LONGEST_CHECK = 0.02, 60.0
+#: How many heartbeats without an answer fit into a lease, so that one that hangs is not the last.
+_HEARTBEATS_OF_A_LEASE = 3
 
 
 class WorkerSession:
@@ -86,6 +90,7 @@ class WorkerSession:
         self._failed_rounds = 0  # rounds in a row that failed
         self._holding = asyncio.Event()  # cleared while there is no lease to renew
         self._held_since = 0.0  # no lease began before this time of the loop
+        self._round_begun: float | None = None  # of the round under way
         self._failed: Exception | None = None
         self._full = asyncio.Event()  # no slot is free
         self.standstill: Standstill | None = None
@@ -164,32 +169,64 @@ class WorkerSession:
     # -- upkeep -----------------------------------------------------------------------------------------------------------
 
     async def _renew_leases(self) -> None:
-        """Renew the leases of all jobs that the worker holds, and call off those that the store reports as cancelled or lost."""
-        settings, executor = self._settings, self.executor
+        """Renew the leases of all jobs of the worker, claimed and running, and call off those that are over.
+
+        A lease is over if the store says so, or by the worker's own clock: an answer that does not come renews nothing.
+        """
+        settings, loop = self._settings, self.loop
         lease = min(settings.lease, settings.run_lease) / 1000
-        renewed = self.loop.time()
+        longest = lease / _HEARTBEATS_OF_A_LEASE
+        leases = OwnLeases(lease)
+        begun = 0.0
         while True:
             if not self._holding.is_set():
                 await self._holding.wait()
-                renewed = self._held_since
-            await asyncio.sleep(settings.heartbeat)
-            held: list[Held] = executor.held() + [(job.id, job.version) for item in self._claimed for job in item]
+                leases.since, begun = self._held_since, loop.time()
+            # From the beginning of the last heartbeat, so that the next one comes at once if that one had no answer.
+            wake_at = max(loop.time(), min(begun + settings.heartbeat, leases.first_end))
+            await asyncio.sleep(wake_at - loop.time())
+            held = self._look(leases)
             if not held:
                 self._holding.clear()
                 continue
-            begun = self.loop.time()
+            begun = loop.time()
+            if begun > wake_at + longest:  # the loop was held up, or the machine slept
+                leases.wait_until(begun + longest)
+            self._call_off_over(leases)
+            renewal = loop.create_task(self._renew(leases, held, longest))
             try:
-                for first in range(0, len(held), MOST):
-                    part = held[first : first + MOST]
-                    cancelled, lost = await self._call(self._client.heartbeat, settings.name, part)
-                    executor.call_off(cancelled, part, "cancelled")
-                    executor.call_off(lost, part, "lost")
-            except (ResonateError, OSError) as error:
-                _log.error("no heartbeat: %r: %s", self._client, error)
-                if self.loop.time() - renewed >= lease:  # other workers may hold these jobs by now
-                    executor.call_off([id for id, _ in held], held, "lost")
-                continue
-            renewed = begun
+                while not renewal.done():
+                    left = min(settings.heartbeat, leases.first_end - loop.time())
+                    await asyncio.wait({renewal}, timeout=max(0.0, left))
+                    self._look(leases)
+                    self._call_off_over(leases)
+                await renewal
+            finally:
+                renewal.cancel()
+
+    def _look(self, leases: OwnLeases) -> list[Held]:
+        """Return what is held, and note it."""
+        held = self.executor.held() + [(job.id, job.version) for item in self._claimed for job in item]
+        leases.look(held, self.loop.time() if self._round_begun is None else self._round_begun)
+        return held
+
+    async def _renew(self, leases: OwnLeases, held: Sequence[Held], longest: float) -> None:
+        """Ask the store to renew leases; each request may take so many seconds, if the client can limit it."""
+        executor, begun = self.executor, self.loop.time()
+        try:
+            for first in range(0, len(held), MOST):
+                part = held[first : first + MOST]
+                cancelled, lost = await self._call(_heartbeat, self._client, self._settings.name, part, longest)
+                leases.renew(part, begun)
+                executor.call_off(cancelled, part, "cancelled")
+                executor.call_off(lost, part, "lost")
+        except (ResonateError, OSError) as error:
+            _log.error("no heartbeat: %r: %s", self._client, error)
+
+    def _call_off_over(self, leases: OwnLeases) -> None:
+        over = leases.over(self.loop.time())
+        if over:  # by now other workers may hold them
+            self.executor.call_off([id for id, _ in over], over, "lost")
 
     def _progressed(self) -> None:
         """Let `_send_progress` run. Any thread may call this."""
@@ -323,13 +360,14 @@ class WorkerSession:
 
     async def _round(self, slots: int, room: int) -> None:
         round = Round(self.executor.take_unreported(), deque(self._claimed), slots, room)
-        begun = self.loop.time()
+        begun = self._round_begun = self.loop.time()
         try:
             await self._call(run_round, self._parts, round, self._before_claim, lambda: self._stop_asked)
         finally:
             self.executor.unreported.extendleft(reversed(round.ended))
             self._claimed = round.claimed
             self.executor.ready.extend(round.started)
+            self._round_begun = None
         if not self._holding.is_set() and (self._claimed or self.executor.ready):
             self._held_since = begun
             self._holding.set()
@@ -405,3 +443,9 @@ class WorkerSession:
                     del held[:released]
             except (ResonateError, OSError) as error:
                 _log.warning("job %s could not be released; its lease will expire: %s", held[0][0], error)
+
+
+def _heartbeat(client: JobSource, worker: str, held: Sequence[Held], longest: float) -> tuple[list[str], list[str]]:
+    """Renew leases by one request, which ends after so many seconds if it goes to a server."""
+    with within(longest):
+        return client.heartbeat(worker, held)
