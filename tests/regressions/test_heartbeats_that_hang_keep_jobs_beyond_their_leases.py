@@ -1,4 +1,4 @@
-"""While one heartbeat had no answer, no second one was sent, and jobs went on beyond the ends of their leases: a server, or a database, that
+"""While one heartbeat had no answer, no second one was sent, and jobs continued beyond the ends of their leases: a server, or a database, that
 does not answer one request made two workers run a job at once.
 
 A lease ends by the worker's own clock, and a heartbeat may take a third of a lease. No request of another kind holds it up.

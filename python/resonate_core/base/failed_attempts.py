@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from .instants import when
+from .log_lines import escape_lines
 from .per_process import PerProcess
 
 if TYPE_CHECKING:
     from .._core import Store
 
 _log = logging.getLogger("resonate_core.failed_attempts")
+escape_lines(_log.name)
 
 __all__ = ["FailedAttempt", "FailedAttempts", "failed_attempts"]
 

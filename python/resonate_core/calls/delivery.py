@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakMethod, WeakSet, ref
 
 from .._core import ManualClock
+from ..base.log_lines import escape_lines
 from ..base.stopwatch import doubled, seconds
 from ..errors import Closed, Invalid, StoreError
 from .wakeup import Wakeup
@@ -26,6 +27,7 @@ __all__ = ["Subscription", "deliver", "handled_schemes", "on_handler_end", "on_m
 Handler = Callable[["Message"], object]
 
 _log = logging.getLogger("resonate_core.delivery")
+escape_lines(_log.name)
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 #: Seconds after which a message whose handler raised is delivered again: doubled each time, up to the longest.

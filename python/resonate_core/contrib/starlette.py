@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from .._core import Store
 from ..base.extras import how_to_install
+from ..base.log_lines import escape_lines
 from ..calls.store_threads import call_apart, open_apart
 from ..errors import ResonateError
 from ..submission import DEFAULT_SCHEMA
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 __all__ = ["Lifespan", "Resonate", "ServerOptions", "State", "combine_lifespans", "resonate_of"]
 
 _log = logging.getLogger("resonate_core.contrib")
+escape_lines(_log.name)
 
 #: Seconds after which a store that does not answer is not ready.
 _READY_TIMEOUT = 5.0

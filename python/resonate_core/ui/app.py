@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from .._core import Envelope, RequestLimits
+from ..base.log_lines import escape_lines
 from ..errors import ResonateError, StoreBusy, StoreError
 from ..http.single_headers import doubled
 from . import jobs, lookups, messages, overview, pytest_export, queues, schedules, stuck_list, travel, workers, workflows
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["ACTS", "HEADERS", "READS", "UiApp", "relative_path"]
 
 _log = logging.getLogger("resonate_core.ui")
+escape_lines(_log.name)
 
 #: Sent with every response.
 HEADERS: list[tuple[bytes, bytes]] = [

@@ -25,6 +25,7 @@ Example:
 from __future__ import annotations
 
 from .._core import Job as JobRecord
+from ..base.log_lines import escape_lines
 from .context import BatchContext, JobContext, current_batch, current_job
 from .drain import Drained, DrainedRun
 from .events import JobEvent
@@ -60,3 +61,5 @@ __all__ = [
     "current_batch",
     "current_job",
 ]
+
+escape_lines("resonate_core.worker")

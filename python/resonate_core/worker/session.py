@@ -171,7 +171,7 @@ class WorkerSession:
     async def _renew_leases(self) -> None:
         """Renew the leases of all jobs of the worker, claimed and running, and call off those that are over.
 
-        A lease is over if the store says so, or by the worker's own clock: an answer that does not come renews nothing.
+        A lease is over if the store reports it, or by the worker's own clock: an answer that does not come renews nothing.
         """
         settings, loop = self._settings, self.loop
         lease = min(settings.lease, settings.run_lease) / 1000

@@ -25,6 +25,7 @@ from resonate_core.worker.groups import is_retried, members
 from resonate_core.worker.outcomes import as_text, decisive, unstorable
 from resonate_core.worker.tracebacks import described, traced
 
+from ...base.log_lines import escape_lines
 from .backend import ResonateBackend
 from .framework import Task, TaskContext, TaskError, TaskResult, TaskResultStatus, normalize_json, task_finished, task_started
 from .instants import to_datetime
@@ -33,6 +34,7 @@ from .results import UNREADABLE, exception_path, result_of, task_of
 __all__ = ["Handlers", "make_worker"]
 
 _log = logging.getLogger("resonate_core.django")
+escape_lines(_log.name)
 
 
 class Handlers(dict[str, WorkerTask[Any, Any]]):

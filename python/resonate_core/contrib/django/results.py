@@ -12,12 +12,14 @@ from resonate_core import Job
 from resonate_core.errors import Invalid
 from resonate_core.worker import JobRecord
 
+from ...base.log_lines import escape_lines
 from .framework import InvalidTask, Task, TaskError, TaskResult, TaskResultStatus
 from .instants import to_datetime
 
 __all__ = ["BACKEND_TAG", "PRIORITY_TAG", "UNREADABLE", "arguments_of", "exception_path", "result_of", "status_of", "task_of"]
 
 _log = logging.getLogger("resonate_core.django")
+escape_lines(_log.name)
 
 #: The tags of a job: the alias of the backend that enqueued it, and its priority as Django has it.
 BACKEND_TAG = "django:backend"
