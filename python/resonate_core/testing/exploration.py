@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
+from .._foreign_text import excerpt
 from ..base.stopwatch import seconds as stopwatch
 from .batches import Batch, Plan, batches
 from .choices import Choice, ChoiceLimit, Choices, Draws
@@ -189,9 +190,9 @@ def _token_for(name: str, replay: str | None) -> str | None:
     except ValueError as error:
         raise ValueError(f"{'RESONATE_REPLAY' if replay is None else 'replay'}: {error}") from None
     if _same(scenario, name):
-        return token
+        return "".join(token.split())
     if replay is not None:
-        raise ValueError(f"replay must be a token of {name}, got one of {scenario}")
+        raise ValueError(f"replay must be a token of {name}, got one of {excerpt(scenario)}")
     return None
 
 

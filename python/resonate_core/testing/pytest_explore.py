@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from .._foreign_text import excerpt
 from .choices import Choices
 from .exploration import explore
 from .failures import Failure
@@ -89,7 +90,7 @@ class Explorer:
     def _token_of(self, scenario: Callable[..., Any], token: str) -> str:
         name = decode(token)[0]
         if name != name_of(scenario):
-            pytest.skip(f"--resonate-replay has the token of {name}")
+            pytest.skip(f"--resonate-replay has the token of {excerpt(name)}")
         return token
 
 

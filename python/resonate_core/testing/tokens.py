@@ -20,6 +20,8 @@ _MOST_BYTES, _LARGEST = 37, 16_000_000
 
 #: The bytes of a number, whose eighth bit says that more follow; or several numbers of one byte.
 _BYTES = re.compile(rb"[\x80-\xff]+[\x00-\x7f]|[\x00-\x7f]+")
+#: What follows the prefix. The decoder of Python passes over any other character, so a token could hold text that nobody sees.
+_TEXT = re.compile(r"[A-Za-z0-9_-]*")
 
 
 def encode(name: str, tape: Sequence[int]) -> str:
@@ -65,6 +67,8 @@ def decode(token: str) -> tuple[str, list[int]]:
     if not text.startswith(PREFIX):
         raise ValueError(f"token must begin with {PREFIX}, got {token[:40]!r}")
     try:
+        if not _TEXT.fullmatch(text, len(PREFIX)):
+            raise ValueError("character")
         raw = urlsafe_b64decode(text[len(PREFIX) :] + "=" * (-(len(text) - len(PREFIX)) % 4))
         if zlib.crc32(raw[4:]) != int.from_bytes(raw[:4], "big"):
             raise ValueError("checksum")
