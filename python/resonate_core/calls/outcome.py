@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from .._core import Promise
+from .._foreign_text import excerpt
 from ..errors import Invalid, Rejected
 
 __all__ = ["Seconds", "still_pending", "timeout_seconds", "value_of"]
@@ -22,9 +23,13 @@ def timeout_seconds(timeout: Seconds | None) -> float | None:
         timeout = timeout.total_seconds()
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):
         raise TypeError(f"timeout must be a number of seconds or a timedelta, got {type(timeout).__name__}")
-    if not timeout >= 0:
+    try:
+        limit = float(timeout)
+    except OverflowError:  # an int beyond the largest float
+        raise Invalid(f"timeout must fit into a float, got {excerpt(timeout)}; None waits without a limit") from None
+    if not limit >= 0:
         raise Invalid(f"timeout must be at least 0 s, got {timeout!r}")
-    return float(timeout)
+    return limit
 
 
 def still_pending(id: str, limit: float) -> TimeoutError:
