@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from resonate_core.testing.exploring import Explorer
 
 from resonate_core.testing import Choices, explore
+from resonate_core.testing.pytest_explore import Explorer
 from resonate_core.testing.tokens import decode, encode
 
 FORGED = "scen\x1b]0;OWN\x07\nforged\u202e"

@@ -20,7 +20,7 @@ _MOST_BYTES, _LARGEST = 37, 16_000_000
 
 #: The bytes of a number, whose eighth bit says that more follow; or several numbers of one byte.
 _BYTES = re.compile(rb"[\x80-\xff]+[\x00-\x7f]|[\x00-\x7f]+")
-#: What follows the prefix. The decoder of Python passes over any other character, so a token could hold text that nobody sees.
+#: What follows the prefix. The decoder of Python passes over any other character, so a token could hold escape sequences of a terminal.
 _TEXT = re.compile(r"[A-Za-z0-9_-]*")
 
 
