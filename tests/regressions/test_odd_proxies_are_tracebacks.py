@@ -15,7 +15,7 @@ from resonate_core.server.settings import PushSettings
 from resonate_core.ui import create_ui
 from resonate_core.worker import Worker
 
-VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE")
 URL = "http://10.0.0.1:1"
 ODD = [
     ("HTTP_PROXY", "foo://user:pass%20word@x"),
@@ -34,6 +34,7 @@ ODD = [
     ("SSL_CERT_FILE", "/dev/zero"),
     ("SSL_CERT_FILE", "pipe"),
     ("SSL_CERT_FILE", "garbage"),
+    ("SSLKEYLOGFILE", "pipe"),
 ]
 
 
@@ -97,6 +98,7 @@ def test_usual_values_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         ("NO_PROXY", "localhost,127.0.0.1,::1,.internal,192.168.0.0/16,*.example"),
         ("ALL_PROXY", ""),
         ("SSL_CERT_FILE", ""),
+        ("SSLKEYLOGFILE", "keys"),
     ):
         monkeypatch.setenv(name, value)
     rc.connect(URL).close()

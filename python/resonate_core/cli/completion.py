@@ -11,11 +11,15 @@ from resonate_core.base.states import JOB_STATES, PROMISE_STATES, TASK_STATES
 from resonate_core.cli.command import StoreFlags, open_target
 from resonate_core.cli.exits import CommandFailed
 from resonate_core.cli.target import DIALECTS, Access, Target
+from resonate_core.http.deadline import within
 
 __all__ = ["any_id", "job_ids", "job_states", "job_types", "promise_ids", "promise_states", "queues", "schedule_ids", "task_states"]
 
 MOST = 50
 """The maximum of values that are offered."""
+
+LONGEST = 2.0
+"""The seconds for which a server is waited for: a person has pressed a key."""
 
 READ = 1000
 """The maximum of records that are read to find types."""
@@ -45,7 +49,7 @@ def _of_store(found: Callable[[Target, str], Iterable[str]]) -> Completer:
 
     def complete(ctx: Any, incomplete: str) -> list[str]:
         try:
-            with open_target(_flags(ctx), Access.READ) as target:
+            with open_target(_flags(ctx), Access.READ) as target, within(LONGEST):
                 values = dict.fromkeys(found(target, incomplete))
         except (CommandFailed, OSError):
             return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
@@ -28,7 +29,9 @@ class OddSurroundings(Invalid):
 
 
 def check_authorities() -> None:
-    """Refuse a SSL_CERT_FILE that is no regular file: OpenSSL would wait for a pipe, and read a device to its end.
+    """Refuse a SSL_CERT_FILE that is no regular file, and a SSLKEYLOGFILE that is a pipe.
+
+    OpenSSL would wait for the other end of a pipe, and read a device to its end.
 
     Raises:
         OddSurroundings: It is none.
@@ -43,6 +46,9 @@ def check_authorities() -> None:
             refuse_irregular(path)
         except OSError as error:
             raise _odd_authorities(error) from error
+    log = os.environ.get("SSLKEYLOGFILE")
+    if log and os.path.exists(log) and stat.S_ISFIFO(os.stat(log).st_mode):
+        raise OddSurroundings(f"SSLKEYLOGFILE must be a file that can be written at once, got a pipe: '{excerpt(log)}'")
 
 
 def check_proxies() -> None:
