@@ -67,7 +67,7 @@ class Pages:
     async def _ready(self, request: Request) -> Response:
         runtime = self._runtime()
         try:
-            problems = _summary(await asyncio.wait_for(runtime.executor.call(self._store.problems), _READY_TIMEOUT))
+            problems = _summary(await asyncio.wait_for(runtime.reading.call(self._store.problems), _READY_TIMEOUT))
         except (StoreError, asyncio.TimeoutError) as error:
             _log.warning("not ready: %s", error or f"the store did not answer within {_READY_TIMEOUT} s")
             return _readiness(False, [{"name": "store", "detail": "the store does not answer; the server's log says why"}])
@@ -83,7 +83,7 @@ class Pages:
                 return JSONResponse({"error": REASONS[status]}, status)
         runtime, metrics = self._runtime(), self._metrics
         try:
-            await runtime.executor.call(lambda: metrics.read(self._store, runtime.counting))
+            await runtime.reading.call(lambda: metrics.read(self._store, runtime.counting))
         except StoreError as error:  # the other metrics show that the store fails
             _log.warning("the store failed: its metrics keep their previous values: %s", error)
         runtime.show(metrics)

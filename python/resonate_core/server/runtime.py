@@ -74,6 +74,8 @@ class Runtime:
             self.deliveries.transports["http"] = self.deliveries.transports["https"] = push
         self.driver.serve(self.deliveries)
         self._looking = SerialExecutor("resonate-job-streams")
+        #: For the pages outside the protocol: their reads may take long, and no tick waits for them.
+        self.reading = SerialExecutor("resonate-pages")
         self.job_streams = JobStreams(store, self._looking.call, streams, metrics, delivery.foreign_interval_ms / 1000)
         self.driving = self.loop.create_task(self.driver.run()) if delivery.enabled else None
         if self.driving is not None:
@@ -118,7 +120,7 @@ class Runtime:
             self.driver.end()
             await asyncio.gather(self.driving, return_exceptions=True)
         await self.deliveries.close(_ACKNOWLEDGE_TIMEOUT)
-        for part in (self.batcher, self.executor, self._acknowledging, self._looking):
+        for part in (self.batcher, self.executor, self._acknowledging, self._looking, self.reading):
             await self.loop.run_in_executor(None, part.close)
 
 
