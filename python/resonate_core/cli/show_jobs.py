@@ -142,7 +142,8 @@ def show_job(out: Output, data: dict[str, Any]) -> None:
             shown[name] = value
     out.record(shown, "job")
     if lines:
-        out.draw(text("error.data", "dim"), *map(text, lines), sep="\n")
+        # Behind a bar: none of them looks like a line of the command, such as one of the table of attempts below.
+        out.draw(text("error.data", "dim"), *(text(f"  │ {line}") for line in lines), sep="\n")
 
 
 def _took(attempt: Mapping[str, Any]) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -164,7 +165,15 @@ def _alike(ended: Ended) -> list[Attempt]:
 
 
 def _results(done: Iterable[tuple[Attempt, Outcome]]) -> list[tuple[str, int, Any]]:
-    return [(attempt.id, attempt.version, encoded(outcome.result)) for attempt, outcome in done]
+    return [(attempt.id, attempt.version, _stored(outcome.result)) for attempt, outcome in done]
+
+
+def _stored(result: Any) -> Any:
+    """Return a result in the store's form. Code of its type that ends programs ends its own attempt, as it does in a handler."""
+    try:
+        return encoded(result)
+    except (SystemExit, GeneratorExit, CancelledError) as error:
+        raise TypeError(f"its JSON raised {type(error).__name__}") from error
 
 
 def _complete(client: JobSource, done: Sequence[tuple[Attempt, Outcome]]) -> Iterator[Reported]:

@@ -12,6 +12,8 @@ __all__ = ["MESSAGE_KEPT", "TRACEBACK_KEPT", "bounded", "described", "traced"]
 MESSAGE_KEPT, TRACEBACK_KEPT = 4000, 8000
 #: The most characters of a message, and of one frame, inside a traceback; the most frames of one exception.
 _MESSAGE_INSIDE, _FRAME_INSIDE, _FRAMES_INSIDE = 1500, 1000, 100
+#: The longest chain of causes that `traceback` may read.
+_READ_OF_A_CHAIN = 100
 #: The most parts of an exception group, and the deepest group inside of another, that are written.
 _PARTS, _DEPTH = 15, 5
 #: No exception is written into less room (characters).
@@ -50,7 +52,27 @@ def described(error: BaseException, most: int = MESSAGE_KEPT) -> str:
         >>> described(ValueError("no number")), len(described(ValueError("x" * 5_000_000)))
         ('ValueError: no number', 4000)
     """
-    return bounded("".join(traceback.format_exception_only(type(error), error)).strip(), most)
+    return bounded(_only(error).strip(), most)
+
+
+def _only(error: BaseException) -> str:
+    """Write an exception without its traceback.
+
+    `traceback` reads all that caused it even then, and so takes seconds if a loop of retries has made a chain of thousands.
+    """
+    first = error
+    for _ in range(_READ_OF_A_CHAIN):
+        before = first.__cause__ or first.__context__
+        if before is None:
+            return "".join(traceback.format_exception_only(type(error), error))
+        first = before
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    try:
+        message = str(error)
+    except Exception:
+        message = "<exception str() failed>"
+    return f"{name}: {message}\n" if message else f"{name}\n"
 
 
 def traced(error: BaseException, most: int = TRACEBACK_KEPT) -> str:
@@ -95,7 +117,7 @@ def _chain(error: BaseException, room: int, depth: int) -> str:
 
 
 def _section(error: BaseException, room: int, depth: int) -> str:
-    written = "".join(traceback.format_exception_only(type(error), error)).rstrip("\n")
+    written = _only(error).rstrip("\n")
     message = bounded(written, min(_MESSAGE_INSIDE, max(_LEAST_ROOM, room) // 3)) + "\n"
     parts = getattr(error, "exceptions", None)
     is_group = isinstance(parts, tuple) and parts and all(isinstance(part, BaseException) for part in parts)
