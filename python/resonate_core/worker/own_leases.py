@@ -27,7 +27,7 @@ class OwnLeases:
         >>> leases = OwnLeases(30)
         >>> leases.look([("a", 1)], 10)
         >>> leases.first_end, leases.over(29), leases.over(30)
-        (30, [], [('a', 1)])
+        (30.0, [], [('a', 1)])
     """
 
     def __init__(self, lease: float) -> None:
