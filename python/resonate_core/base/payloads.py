@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from .json_numbers import finite
 
 __all__ = ["Payload", "decoded", "parse_json"]
 
@@ -65,16 +66,10 @@ def parse_json(text: str | bytes) -> Any:
         {'a': 1}
         >>> parse_json("1e400")
         Traceback (most recent call last):
-        ValueError: a number must be finite, got 1e400
+        ...
+        resonate_core.base.json_numbers.RefusedNumber: a number must be finite, got 1e400
     """
     try:
-        return json.loads(text, parse_constant=_finite, parse_float=_finite)
+        return json.loads(text, parse_constant=finite, parse_float=finite)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"a number must be finite, got {text}")
-    return number

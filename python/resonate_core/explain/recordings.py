@@ -7,7 +7,6 @@ have the types and ranges that `Store.record` writes, so that no reader needs a 
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from resonate_core._core import request_kinds, step_kinds
 from resonate_core.base.instants import NEVER
+from resonate_core.base.json_numbers import RefusedNumber, finite, int64
 from resonate_core.errors import Invalid
 
 __all__ = ["DEEPEST", "KINDS", "STATUSES", "STEPS", "LineReader", "lines_of", "trace_lines"]
@@ -32,9 +32,9 @@ DEEPEST = 64
 #: The most bytes of a line; the first one may have a whole store.
 MOST_OF_A_LINE = 536_870_912
 FORMAT = "resonate_core-trace/1"
-_LEAST, _MOST = -(2**63), NEVER
 #: The most characters of a value that an error quotes.
 _QUOTED = 80
+_decoder = json.JSONDecoder(parse_int=int64, parse_float=finite, parse_constant=finite)
 
 _Check = Callable[[Any], bool]
 
@@ -312,31 +312,13 @@ def _parsed(text: str | bytes) -> dict[str, Any]:
         raise _Broken(f"a line must be nested at most {DEEPEST} deep") from None
     except _Broken:
         raise
+    except RefusedNumber as error:
+        raise _Broken(str(error)) from None
     except ValueError:
         raise _Broken(f"a line must be JSON, got {ascii(text)[:_QUOTED]}") from None
     if not isinstance(made, dict):
         raise _Broken(f"a line must be a JSON object, got {ascii(text)[:_QUOTED]}")
     return made
-
-
-def _integer(text: str) -> int:
-    if len(text) > 20 or not _LEAST <= int(text) <= _MOST:
-        raise _Broken(f"a number must be an integer of 64 bits, got {text[:_QUOTED]}")
-    return int(text)
-
-
-def _float(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise _Broken(f"a number must be finite, got {text[:_QUOTED]}")
-    return value
-
-
-def _no_constant(text: str) -> NoReturn:
-    raise _Broken(f"a number must be finite, got {text}")
-
-
-_decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
 
 
 def trace_lines(source: Any) -> Iterator[str | bytes]:

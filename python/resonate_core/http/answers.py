@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from .._core import Job, Message, Promise, Schedule, Task
 from .._foreign_text import clean, excerpt
+from ..base.json_numbers import finite, int64
 from ..base.states import JOB_STATES, ONE_OR_MANY
 from ..calls.call import Refused
 from ..errors import NoEnvelope, ResonateError
@@ -23,30 +23,11 @@ T = TypeVar("T")
 
 #: The most members and items of one answer. Each takes 100 bytes or more in memory, and may take two in the answer.
 _MOST_VALUES = 2_000_000
-#: The most digits of an integer: instants and versions have 64 bits.
-_MOST_DIGITS = 20
 #: How deep an answer may be nested. That of a record is less than ten.
 _DEEPEST = 64
 _INT64 = range(-(2**63), 2**63)
 #: What reading an answer can raise that was not meant for this program. A refusal within it is `Refused`.
 _UNREADABLE = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, RecursionError)
-
-
-def _integer(text: str) -> int:
-    if len(text) > _MOST_DIGITS:
-        raise ValueError(f"an integer of {len(text)} digits")
-    return int(text)
-
-
-def _finite(text: str) -> float:
-    made = float(text)
-    if not isfinite(made):
-        raise ValueError("a number beyond those of 64 bits")
-    return made
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def parsed(text: bytes | str) -> Any:
@@ -69,7 +50,7 @@ def parsed(text: bytes | str) -> Any:
     if text.count(",") + text.count("[") + text.count("{") > _MOST_VALUES:
         raise ValueError(f"more than {_MOST_VALUES} values")
     try:
-        return json.loads(text, parse_int=_integer, parse_float=_finite, parse_constant=_refuse)
+        return json.loads(text, parse_int=int64, parse_float=finite, parse_constant=finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 

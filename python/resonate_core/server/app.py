@@ -19,13 +19,13 @@ from ..base.release_delay import ENDS_OF_RUNS
 from ..base.stopwatch import seconds
 from ..calls.store_threads import open_apart
 from ..errors import StoreBusy, StoreError
-from .authorizer import REASONS, Authorizer, header
+from .authorizer import REASONS, Authorizer
 from .batcher import Answer
-from .body_timeout import discard_rest
 from .logs import TagWarnings
 from .metrics import KINDS, Metrics
 from .origins import JOB_STREAM, Origins, asks_for_a_page
 from .pages import Pages
+from .request_body import BodyRefused, discard_rest, read_body
 from .runtime import Runtime
 from .settings import Settings
 from .stream_paths import queues_of, segments_after_poll
@@ -62,18 +62,6 @@ MOST_OF_A_BATCH = 128
 _BATCHES = (b"resonate-batch", b"%d" % MOST_OF_A_BATCH)
 #: The most queues of a stream; a claim has the same limit.
 _MOST_QUEUES = 1000
-
-
-class _TooLarge(Exception):
-    """A body that exceeds the limit.
-
-    Attributes:
-        unread: Whether the client may still send a part of it.
-    """
-
-    def __init__(self, why: str, unread: bool) -> None:
-        super().__init__(why)
-        self.unread = unread
 
 
 class ResonateApp:
@@ -303,29 +291,12 @@ class ResonateApp:
 
     async def _body(self, runtime: Runtime, scope: Scope, receive: Receive, send: Send) -> bytes | None:
         """Return the body of a request; None if it was refused and answered, or its client has disconnected."""
-        task = runtime.body_timeout.begin()
         try:
-            message = await receive()
-            body: bytes | None = message.get("body", b"") if message["type"] == "http.request" else None
-            unread = message.get("more_body", False)
-            if unread:
-                body, unread = await self._rest(body or b"", scope, receive)
-            if body is not None and len(body) > self.settings.limits.body_bytes:
-                raise _TooLarge(f"the body must have at most {self.settings.limits.body_bytes} bytes, got more", unread=unread)
-        except _TooLarge as error:
-            runtime.body_timeout.end(task)
-            self.metrics.refused.labels("body").inc()
-            await self._answer_unread(receive if error.unread else None, send, 413, str(error))
+            return await read_body(scope, receive, self.settings.limits.body_bytes, runtime.body_timeout)
+        except BodyRefused as refused:
+            self.metrics.refused.labels(refused.limit).inc()
+            await self._answer_unread(receive if refused.unread else None, send, refused.status, str(refused))
             return None
-        except asyncio.CancelledError:
-            if not runtime.body_timeout.was_exceeded(task):
-                raise
-            self.metrics.refused.labels("slow").inc()
-            await self._answer_unread(None, send, 408, f"the body did not arrive within {_BODY_TIMEOUT} s")
-            return None
-        finally:
-            runtime.body_timeout.end(task)
-        return body
 
     async def _reply(self, runtime: Runtime, body: bytes, scope: Scope) -> Answer:
         """Check the permission for one envelope, and run it."""
@@ -374,24 +345,6 @@ class ResonateApp:
         await send({"type": "http.response.body", "body": body, "more_body": True})
         await discard_rest(receive)
         await send({"type": "http.response.body", "body": b""})
-
-    async def _rest(self, first: bytes, scope: Scope, receive: Receive) -> tuple[bytes | None, bool]:
-        """Read the body, up to a little more than the limit. Return it (None: the client disconnected), and whether more is to come."""
-        limit = self.settings.limits.body_bytes
-        length = header(scope, b"content-length")
-        if length is not None and length.isascii() and length.isdecimal() and (len(length) > 18 or int(length) > limit):
-            raise _TooLarge(f"the body must have at most {limit} bytes, got {length[:18]}", unread=True)
-        parts, size = [first], len(first)
-        more = True
-        while more and size <= limit:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None, False
-            part = message.get("body", b"")
-            parts.append(part)
-            size += len(part)
-            more = message.get("more_body", False)
-        return b"".join(parts), more
 
     # -- poll ---------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from .._core import Store
 from ..base.release_delay import Damper
 from ..base.stopwatch import seconds
 from .batcher import Batcher
-from .body_timeout import BodyTimeout
 from .delivery import Delivery
 from .driver import Driver
 from .job_streams import JobStreams
@@ -20,6 +19,7 @@ from .metrics import Metrics
 from .otel_metrics import MetricExport
 from .poll import Poll
 from .push import Push
+from .request_body import BodyTimeout
 from .serial_executor import SerialExecutor
 from .settings import Settings
 from .stream_places import StreamPlaces
