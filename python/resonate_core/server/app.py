@@ -186,7 +186,9 @@ class ResonateApp:
     def _current_runtime(self) -> Runtime:
         runtime = self._runtime
         if runtime is None or runtime.loop.is_closed():
-            runtime = self._runtime = Runtime(self.store, self.settings, self.metrics, self.random, _BODY_TIMEOUT)
+            runtime = self._runtime = Runtime(
+                self.store, self.settings, self.metrics, self.random, _BODY_TIMEOUT, self._authorizer.tenants
+            )
         elif runtime.loop is not asyncio.get_running_loop():
             raise RuntimeError("this app runs on another event loop already; make one app for each")
         return runtime

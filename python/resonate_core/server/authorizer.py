@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .auth import Authenticator, Identity, Unauthorized, bearer
+from .tenants import Tenants
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -52,6 +53,9 @@ class Authorizer:
         debug: Whether debug operations are served.
         metrics: The counters.
 
+    Attributes:
+        tenants: The prefixes of the tokens that were presented.
+
     Raises:
         ValueError: The key cannot be read, or an algorithm does not fit it.
     """
@@ -60,6 +64,7 @@ class Authorizer:
         self._authenticator = Authenticator(settings) if settings.enabled else None
         self._debug = debug
         self._metrics = metrics
+        self.tenants = Tenants()
 
     @property
     def requires_tokens(self) -> bool:
@@ -70,11 +75,13 @@ class Authorizer:
         """Return the identity of the token, or of the Authorization header without one; None for an invalid token."""
         assert self._authenticator is not None
         try:
-            return self._authenticator.identify(token if token is not None else bearer(header(scope, b"authorization")))
+            identity = self._authenticator.identify(token if token is not None else bearer(header(scope, b"authorization")))
         except Unauthorized as error:
             _log.debug("a token was refused: %s", error)
             self._metrics.refused.labels("unauthorized").inc()
             return None
+        self.tenants.saw(identity.prefix)
+        return identity
 
     def refusal(self, envelope: Envelope, scope: Scope) -> Refusal | None:
         """Return 401 or 403 with its reply; None if the request is permitted. A search is restricted to the prefix of its token."""

@@ -32,9 +32,13 @@ Send = Callable[[bool], None]
 
 
 class Declined(Enum):
-    """Why a transport does not accept a message now: no message to this address is accepted, or only this one is not."""
+    """Why a transport does not accept a message now.
+
+    No message to this address is accepted, none to it about the ids of this message's tenant, or only this one is not.
+    """
 
     ADDRESS = "address"
+    TENANT = "tenant"
     MESSAGE = "message"
 
 
@@ -51,8 +55,11 @@ def is_execute(message: Message) -> bool:
     return message.version is not None
 
 
-def _matches(address: str, patterns: Iterable[str]) -> bool:
-    return any(address == one or (one.endswith("*") and address.startswith(one[:-1])) for one in patterns)
+def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Return whether an address is one of these, or begins with one that ends in ``*``."""
+    whole = set(patterns)
+    beginnings = tuple(one[:-1] for one in whole if one.endswith("*"))
+    return lambda address: address in whole or address.startswith(beginnings)
 
 
 class Transport(Protocol):
@@ -125,6 +132,7 @@ class Delivery:
         stale: list[int] = []
         chosen: list[tuple[Message, Send]] = []
         blocked: set[str] = set()
+        blocked_for_tenants: set[str] = set()  # the other messages of the page to them are offered
         for message in messages:
             if message.number in self._under_way or message.number in self._acknowledged:
                 continue
@@ -136,14 +144,16 @@ class Delivery:
             send = self._offer(message)
             if send is Declined.ADDRESS:
                 blocked.add(message.address)
-            elif send is not Declined.MESSAGE:
+            elif send is Declined.TENANT:
+                blocked_for_tenants.add(message.address)
+            elif not isinstance(send, Declined):
                 self._under_way.add(message.number)
                 chosen.append((message, send))
         if stale or (chosen and self._leases) or any(is_execute(message) for message, _ in chosen):
             chosen = await self._take(stale, chosen)
         for message, send in chosen:
             self._send(message, send)
-        return blocked
+        return blocked | blocked_for_tenants
 
     def accepting(self, addresses: Iterable[str], blocked: set[str]) -> list[str]:
         """Return the addresses whose transports may take more messages."""
@@ -251,7 +261,8 @@ class Delivery:
     def take_addresses(self) -> list[str]:
         """Return the addresses that `read_again` was given since the last call, and offer the unplaced executes to them again."""
         addresses, self._to_read = sorted(self._to_read), set()
-        self._offer_again(number for number, message in self._unplaced.items() if _matches(message.address, addresses))
+        matches = _matcher(addresses)
+        self._offer_again(number for number, message in self._unplaced.items() if matches(message.address))
         return addresses
 
     def before_read(self) -> None:

@@ -20,7 +20,10 @@ from .egress import AddressPolicy, GuardedBackend, NotCallable, Resolver, Target
 if TYPE_CHECKING:
     from .settings import PushSettings
 
-__all__ = ["PushClient", "PushFailed"]
+__all__ = ["PATIENCE", "Attempt", "PushClient", "PushFailed"]
+
+#: Seconds after which a delivery without an answer gives its place up, if others have none.
+PATIENCE = 1.0
 
 LONGEST_ANSWER = 65_536  # bytes of an answer that are read, so that its connection can be kept
 ANSWER_SECONDS = 1.0  # for those bytes, once the status is known
@@ -43,6 +46,33 @@ class PushFailed(Exception):
         self.reason = reason
         self.status = status
         self.permanent = permanent
+
+
+class Attempt:
+    """One delivery, which can be ended before its time limit.
+
+    Attributes:
+        gave_way: Whether it was ended, so that another one has its place.
+    """
+
+    def __init__(self) -> None:
+        self.gave_way = False
+        self._limit: anyio.CancelScope | None = None
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether the status of the answer is known, and only the rest is read."""
+        return self._limit is not None and self._limit.deadline == math.inf
+
+    def begin(self, limit: anyio.CancelScope) -> None:
+        """Set its time limit."""
+        self._limit = limit
+
+    def give_way(self) -> None:
+        """End it, unless it has an answer."""
+        if self._limit is not None and not self.has_answer:
+            self.gave_way = True
+            self._limit.deadline = -math.inf
 
 
 class PushClient:
@@ -98,7 +128,7 @@ class PushClient:
         self._ssl_context = ssl_context
         self._kept = _KeptConnections(settings.concurrency)
 
-    async def push(self, url: str, body: bytes) -> None:
+    async def push(self, url: str, body: bytes, attempt: Attempt | None = None) -> None:
         """Deliver one message; return after a reply with a status of 2xx.
 
         Waiting for one of the `concurrency` places does not count into the time limit.
@@ -106,6 +136,7 @@ class PushClient:
         Args:
             url: The address, http or https.
             body: JSON.
+            attempt: By which the delivery can be ended before the time limit.
 
         Raises:
             PushFailed: It was not delivered, or no reply arrived.
@@ -121,7 +152,7 @@ class PushClient:
                 self._under_way.add(scope)
                 self._nothing_under_way.clear()
                 try:
-                    status = await self._deliver(target, body)
+                    status = await self._deliver(target, body, attempt or Attempt())
                 finally:
                     self._under_way.discard(scope)
                     if not self._under_way:
@@ -140,10 +171,11 @@ class PushClient:
         await self._nothing_under_way.wait()
         await self._kept.close()
 
-    async def _deliver(self, target: Target, body: bytes) -> int:
+    async def _deliver(self, target: Target, body: bytes, attempt: Attempt) -> int:
         """Return the status of the reply, within the time limit."""
         try:
             with anyio.fail_after(self._timeout) as limit:
+                attempt.begin(limit)
                 while (kept := await self._kept.take(target.url.origin)) is not None:
                     try:
                         return await self._send(kept, target, body, limit)
@@ -156,6 +188,9 @@ class PushClient:
         except httpcore.ConnectTimeout:
             raise PushFailed(f"{target.authority} could not be connected to within {self._connect_timeout:g} s") from None
         except TimeoutError:
+            if attempt.gave_way:
+                reason = f"{target.authority} did not answer within {PATIENCE:g} s, and gave its place to another receiver"
+                raise PushFailed(reason) from None
             raise PushFailed(f"{target.authority} did not answer within {self._timeout:g} s") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
             raise PushFailed(f"{target.authority}: {_cause(error)}") from error

@@ -23,6 +23,7 @@ from .request_body import BodyTimeout
 from .serial_executor import SerialExecutor
 from .settings import Settings
 from .stream_places import StreamPlaces
+from .tenants import Tenants
 
 if TYPE_CHECKING:
     from .._core import Message
@@ -47,9 +48,12 @@ class Runtime:
         metrics: The counters.
         random: Spreads the retries of pushes, and names this server's leases.
         body_timeout: The time limit of a request's body, in seconds.
+        tenants: The known prefixes of ids.
     """
 
-    def __init__(self, store: Store, settings: Settings, metrics: Metrics, random: Random, body_timeout: float) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, metrics: Metrics, random: Random, body_timeout: float, tenants: Tenants
+    ) -> None:
         self._store = store
         self._settings = settings
         self._metrics = metrics
@@ -70,7 +74,7 @@ class Runtime:
         self.poll = Poll(self.deliveries, streams, metrics, url, self._wait_for_others)
         self.deliveries.transports["poll"] = self.poll
         if settings.push.enabled:
-            push = Push(self.deliveries, settings.push, metrics, url, random)
+            push = Push(self.deliveries, settings.push, metrics, url, random, tenants)
             self.deliveries.transports["http"] = self.deliveries.transports["https"] = push
         self.driver.serve(self.deliveries)
         self._looking = SerialExecutor("resonate-job-streams")

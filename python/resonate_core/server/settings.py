@@ -267,10 +267,11 @@ class PushSettings(_Table):
     enabled: bool = Field(default=True, description="deliver to http and https addresses; if off, their messages wait in the store")
     timeout: Seconds = Field(default=30, description="time limit of one delivery")
     connect_timeout: Seconds = Field(default=10, description="time limit of its connection")
-    concurrency: int = Field(default=256, ge=1, description="maximum of deliveries under way")
+    concurrency: int = Field(default=256, ge=1, description="maximum of deliveries under way; one host has a quarter")
     first_retry: Seconds = Field(
         default=1,
-        description="delay in seconds after a failed delivery to an address, ± 20 %; doubled with each further failure in a row",
+        description="delay in seconds after an address answered with an error, or after a host did not answer, ± 20 %; doubled with "
+        "each further failure in a row",
     )
     longest_retry: Seconds = Field(default=300, description="the longest such delay")
     allow: Annotated[list[Network], NoDecode] = Field(
