@@ -8,19 +8,22 @@ a name that resolves to another address the next time, cannot lead to another ho
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakValueDictionary
 
 import anyio
 import httpcore
 
-__all__ = ["AddressPolicy", "GuardedBackend", "NotCallable", "Resolver", "Target", "parse_target", "system_resolver"]
+__all__ = ["AddressPolicy", "GuardedBackend", "NotCallable", "Resolver", "SystemResolver", "Target", "parse_target"]
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
@@ -28,6 +31,8 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 #: The most addresses of one name that are tried.
 MOST_ADDRESSES = 8
+#: The look-ups of names of one domain at a time.
+_LOOK_UPS_OF_DOMAIN = 4
 
 _URL = re.compile(r"(https?)://([^/?#]*)([^#]*)(?:#.*)?", re.IGNORECASE | re.ASCII)
 _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{0,5}))?")
@@ -201,15 +206,45 @@ def _name(text: str) -> str:
     return name
 
 
-async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a name, from the system, the preferred one first.
+class SystemResolver:
+    """Returns the addresses of a name, from the system, the preferred one first. It belongs to one event loop.
 
-    Raises:
-        OSError: There are none, or no name server answered.
+    A look-up takes a thread until the name servers have answered or the system gives up, even if nobody waits for it any more. So
+    there are threads for this alone, and the names of one domain have a few.
+
+    Args:
+        threads: How many look-ups there are at a time.
     """
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    return [str(entry[4][0]) for entry in found]
+
+    def __init__(self, threads: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, "resonate-look-up")
+        self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # of each domain with look-ups
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        """Look a name up.
+
+        Raises:
+            OSError: It has no address, or no name server answered.
+        """
+        loop = asyncio.get_running_loop()
+        places = self._places.setdefault(_domain(host), asyncio.Semaphore(_LOOK_UPS_OF_DOMAIN))
+        await places.acquire()
+
+        def leave(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(places.release)
+
+        looking = self._threads.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        looking.add_done_callback(leave)
+        return [str(entry[4][0]) for entry in await asyncio.wrap_future(looking)]
+
+    def close(self) -> None:
+        """Look no name up any more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _domain(host: str) -> str:
+    return ".".join(host.split(".")[-2:])
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):

@@ -15,7 +15,7 @@ import httpcore
 
 from .._foreign_text import excerpt
 from ..http.surroundings import check_authorities
-from .egress import AddressPolicy, GuardedBackend, NotCallable, Resolver, Target, parse_target, system_resolver
+from .egress import AddressPolicy, GuardedBackend, NotCallable, Resolver, SystemResolver, Target, parse_target
 
 if TYPE_CHECKING:
     from .settings import PushSettings
@@ -105,7 +105,7 @@ class PushClient:
     """
 
     def __init__(
-        self, settings: PushSettings, *, resolver: Resolver = system_resolver, ssl_context: ssl.SSLContext | None = None
+        self, settings: PushSettings, *, resolver: Resolver | None = None, ssl_context: ssl.SSLContext | None = None
     ) -> None:
         self._headers = [("content-type", "application/json"), ("user-agent", "resonate-core"), ("accept", "*/*")]
         if settings.token is not None:
@@ -121,7 +121,8 @@ class PushClient:
         self._nothing_under_way.set()
         self._closed = False
         self._policy = AddressPolicy(settings.allow, settings.deny)
-        self._resolver = resolver
+        self._own_resolver = SystemResolver(settings.concurrency) if resolver is None else None
+        self._resolver = resolver or self._own_resolver
         if ssl_context is None:
             check_authorities()
             ssl_context = ssl.create_default_context()
@@ -170,6 +171,8 @@ class PushClient:
             scope.cancel()
         await self._nothing_under_way.wait()
         await self._kept.close()
+        if self._own_resolver is not None:
+            self._own_resolver.close()
 
     async def _deliver(self, target: Target, body: bytes, attempt: Attempt) -> int:
         """Return the status of the reply, within the time limit."""

@@ -304,21 +304,19 @@ class Places:
             most, found = self._most, slow
         else:
             return None
-        return max(found, key=self._gives_way_first) if len(found) > most // 2 else None
+        if len(found) <= most // 2:
+            return None
+        of_tenants = Counter(place.receiver.tenant for place in found if place.receiver.tenant)
+        of_receivers = Counter(place.receiver for place in found)
 
-    def _gives_way_first(self, place: _Place) -> tuple[bool, int, int, float]:
-        """Order deliveries: of hosts that have not answered, of the tenant and the host with the most, the youngest.
+        def order(place: _Place) -> tuple[bool, int, int, float]:
+            assert place.started is not None
+            receiver = place.receiver
+            return receiver not in self._known, of_tenants[receiver.tenant], of_receivers[receiver], place.started
 
-        The oldest ones keep their places, so that a slow receiver can end its answer.
-        """
-        tenant = place.receiver.tenant
-        assert place.started is not None
-        return (
-            place.receiver not in self._known,
-            self._taken_by_tenant[tenant] if tenant else 0,
-            self._taken[place.receiver],
-            place.started,
-        )
+        # Of hosts that have not answered, of the tenant and the host with the most, the youngest: the oldest ones keep their places, so
+        # that a slow receiver can end its answer.
+        return max(found, key=order)
 
 
 def _decrement(counter: Counter[Receiver] | Counter[str], key: Receiver | str) -> None:
