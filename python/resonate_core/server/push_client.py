@@ -121,8 +121,7 @@ class PushClient:
         self._nothing_under_way.set()
         self._closed = False
         self._policy = AddressPolicy(settings.allow, settings.deny)
-        self._own_resolver = SystemResolver(settings.concurrency) if resolver is None else None
-        self._resolver = resolver or self._own_resolver
+        self._resolver: Resolver = resolver or SystemResolver(settings.concurrency)
         if ssl_context is None:
             check_authorities()
             ssl_context = ssl.create_default_context()
@@ -171,8 +170,8 @@ class PushClient:
             scope.cancel()
         await self._nothing_under_way.wait()
         await self._kept.close()
-        if self._own_resolver is not None:
-            self._own_resolver.close()
+        if isinstance(self._resolver, SystemResolver):
+            self._resolver.close()
 
     async def _deliver(self, target: Target, body: bytes, attempt: Attempt) -> int:
         """Return the status of the reply, within the time limit."""

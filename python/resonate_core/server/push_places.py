@@ -18,7 +18,7 @@ import math
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..base.stopwatch import seconds
 from .push_client import PATIENCE, Attempt
@@ -31,6 +31,9 @@ _OF_NEW, _OF_FAILED = 4, 1
 _HELD_PER_PLACE = 4
 #: The most hosts of which it is remembered that they answered.
 _MOST_KNOWN = 10_000
+
+
+_Key = TypeVar("_Key")
 
 
 class Receiver(NamedTuple):
@@ -319,7 +322,7 @@ class Places:
         return max(found, key=order)
 
 
-def _decrement(counter: Counter[Receiver] | Counter[str], key: Receiver | str) -> None:
-    counter[key] -= 1  # type: ignore[index]
-    if counter[key] <= 0:  # type: ignore[index]
-        del counter[key]  # type: ignore[arg-type]
+def _decrement(counter: Counter[_Key], key: _Key) -> None:
+    counter[key] -= 1
+    if counter[key] <= 0:
+        del counter[key]
