@@ -209,3 +209,43 @@ def test_a_role_that_inserts_into_the_inbox_stops_nothing(server: postgres_serve
         assert store.promises.get("a").state == "pending"
         problems = store.problems()
         assert len(problems) == 5 and all(len(problem.detail) < 1100 for problem in problems)
+
+
+def test_a_role_that_chooses_numbers_takes_none_of_others(server: postgres_server.PostgresServer) -> None:
+    """Numbers of the next requests, taken by OVERRIDING SYSTEM VALUE, kept them waiting while the transaction was open, and then refused
+    them: each row is numbered by the sequence."""
+    with rc.Store(server.url(DATABASE)) as store:
+        server.execute("GRANT USAGE ON SCHEMA resonate TO app; GRANT INSERT ON resonate.inbox TO app", DATABASE)
+        taken = (
+            "INSERT INTO resonate.inbox (number, request) OVERRIDING SYSTEM VALUE SELECT n, '{}' FROM generate_series(1, 200) AS n"
+        )
+        with as_role(server, "app") as connection, psycopg.connect(server.url(DATABASE)) as shop:
+            shop.execute("SET statement_timeout = '60s'")
+            connection.execute("BEGIN")
+            connection.execute(taken)
+            rc.submit(shop, "promise.create", {"id": "while open", "timeoutAt": FAR})
+            connection.execute("COMMIT")
+            for number in range(10):
+                rc.submit(shop, "promise.create", {"id": f"after {number}", "timeoutAt": FAR})
+            shop.commit()
+            numbers = [row[0] for row in shop.execute("SELECT number FROM resonate.inbox").fetchall()]
+        assert len(set(numbers)) == len(numbers) == 211
+        store.tick()
+        assert {promise.id for promise in store.promises.search()} == {"while open", *(f"after {number}" for number in range(10))}
+
+
+def test_the_migration_numbers_the_rows_of_an_older_schema(server: postgres_server.PostgresServer) -> None:
+    """Requests that wait keep their numbers, and run before those that come later."""
+    with rc.Store(server.url(DATABASE)):
+        pass
+    with psycopg.connect(server.url(DATABASE), autocommit=True) as shop:
+        older = "DROP TRIGGER IF EXISTS number_submission ON resonate.inbox; DROP FUNCTION IF EXISTS resonate.number_submission"
+        shop.execute(
+            f"{older}; ALTER TABLE resonate.inbox DROP CONSTRAINT inbox_request_bytes; UPDATE resonate.store_version SET version = 6"
+        )
+        rc.submit(shop, "promise.create", {"id": "a", "timeoutAt": FAR, "tags": {"n": "first"}})
+        with rc.Store(server.url(DATABASE)) as store:
+            rc.submit(shop, "promise.create", {"id": "a", "timeoutAt": FAR, "tags": {"n": "second"}})
+            store.tick()
+            assert dict(store.promises.get("a").tags) == {"n": "first"}
+            assert store.check() == []

@@ -212,6 +212,9 @@ class Storage {
   // Work that the back end has postponed, and that may take seconds. Ticks and looks at the next due step ask for it; reads do not,
   // since their callers expect them to be short. Call it after a transaction.
   virtual void catch_up() noexcept {}
+
+  // Between two long transactions, without the engine's lock: waits for a moment if other processes could not write otherwise.
+  virtual void let_others_write() const noexcept {}
   // Returns the path of the file; empty for a store in memory.
   const std::string& location() const noexcept { return location_; }
   // Returns whether another process has committed since this was last asked, as the last transaction saw it.

@@ -172,6 +172,8 @@ PostgresAddress PostgresAddress::parse(const std::string& url) {
 
 std::string PostgresAddress::quoted_schema() const { return '"' + schema + '"'; }
 
+std::string PostgresAddress::search_path() const { return quoted_schema() + ", pg_temp"; }
+
 PostgresAddress PostgresAddress::of_listener() const {
   PostgresAddress address = *this;
   if (listen_host.empty()) return address;

@@ -62,6 +62,9 @@ struct PostgresAddress {
 
   // The schema as a name in SQL: it may be a reserved word, or begin with a digit.
   std::string quoted_schema() const;
+  // Where its tables are found. pg_catalog is searched first, as it is not named. pg_temp is last: unless it is named, temporary
+  // tables and types are found before all others, and behind a pooler they may be of another client.
+  std::string search_path() const;
   // The address to listen at.
   PostgresAddress of_listener() const;
 

@@ -54,7 +54,9 @@ void PostgresConnection::lift_limits(const PostgresAddress& address) {
 
 void PostgresConnection::send_begin(const char* begin) {
   send(begin);
-  if (!prepares_) send_no_limits(Scope::transaction);
+  if (prepares_) return;
+  send_no_limits(Scope::transaction);
+  send("SET LOCAL search_path TO pg_catalog, pg_temp");  // until the store sets its own: the pooler's may be of another client
 }
 
 void PostgresConnection::begin(const char* begin) {

@@ -232,7 +232,9 @@ CREATE OR REPLACE FUNCTION submit(request jsonb) RETURNS bigint LANGUAGE sql SEC
 // A program that may submit can do whatever the protocol can, so that is a right of the roles that an owner names. PUBLIC has
 // nothing on what a store makes, whatever the default privileges of the owner are. The last migration of a fresh schema, too: a
 // migration that adds a table or a function repeats it.
-// A row of the inbox is bounded by itself, since a role may insert without submit(); NOT VALID: rows that wait are kept.
+// A row of the inbox is bounded by itself, since a role may insert without submit(); NOT VALID: rows that wait are kept. For the
+// same reason a trigger numbers it: a role that chose numbers (OVERRIDING SYSTEM VALUE) could take those of the next requests. The
+// schema may be renamed, so the trigger asks the table for its sequence.
 constexpr const char* kSeventh = R"sql(
 CREATE OR REPLACE FUNCTION submission(request jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path TO pg_catalog, pg_temp AS $body$
 DECLARE
@@ -255,6 +257,15 @@ END
 $body$;
 ALTER TABLE inbox DROP CONSTRAINT IF EXISTS inbox_request_bytes;
 ALTER TABLE inbox ADD CONSTRAINT inbox_request_bytes CHECK (octet_length(request) <= 16777216) NOT VALID;
+CREATE OR REPLACE FUNCTION number_submission() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path TO pg_catalog, pg_temp
+AS $body$
+BEGIN
+  NEW.number := nextval(pg_get_serial_sequence(TG_RELID::regclass::text, 'number'));
+  RETURN NEW;
+END
+$body$;
+DROP TRIGGER IF EXISTS number_submission ON inbox;
+CREATE TRIGGER number_submission BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION number_submission();
 DO $body$
 DECLARE
   made text;
@@ -266,7 +277,7 @@ BEGIN
   EXECUTE 'REVOKE ALL ON SEQUENCE writer_ids, ' || pg_get_serial_sequence('inbox', 'number') || ' FROM PUBLIC';
 END
 $body$;
-REVOKE ALL ON FUNCTION submit(jsonb), submission(jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION submit(jsonb), submission(jsonb), number_submission() FROM PUBLIC;
 )sql";
 
 std::vector<std::string> statements_of(const std::string& migration) {
@@ -438,8 +449,7 @@ std::string prepare_postgres_schema(PostgresConnection& connection, const Postgr
     if (version) require_known(*version);
     refuse_names_in_use(connection, address, version);
     if (!version) make_schema(connection, address);
-    // pg_temp last: a function of the migrations must not find the caller's temporary tables instead of ours.
-    connection.run(("SET LOCAL search_path TO " + address.quoted_schema() + ", pg_temp").c_str());
+    connection.run(("SET LOCAL search_path TO " + address.search_path()).c_str());
     // A schema that the role may not use is passed over: the tables would be temporary ones.
     if (const PostgresResult used = connection.run("SELECT current_schema()::text");
         used.row(0).is_null(0) || used.row(0).text(0) != address.schema)

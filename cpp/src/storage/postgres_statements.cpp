@@ -106,7 +106,10 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::delete_rows: return "DELETE FROM promises WHERE id = ANY (?::text[])";
     case PostgresQuery::count_rows: return "SELECT count(*) FROM promises";
     case PostgresQuery::first_due:
-      return "SELECT least((SELECT min(due_at) FROM promises WHERE due_at >= ?), (SELECT min(due_at) FROM schedules))";
+      return "SELECT least(first.due_at, (SELECT min(due_at) FROM schedules)), CASE WHEN first.due_at IS NOT NULL AND "
+             "first.due_kind "
+             "IS NULL THEN first.id END FROM (VALUES (1)) AS always LEFT JOIN (SELECT due_at, due_kind, id FROM promises WHERE "
+             "due_at >= ? ORDER BY due_at, due_kind, id LIMIT 1) AS first ON true";
     case PostgresQuery::queues: return "SELECT body, name FROM queues ORDER BY name";
     case PostgresQuery::insert_queues: return insert_into("queues", kQueueColumns);
     // By the places of the rows: the planner cannot choose to read all versions of a queue.

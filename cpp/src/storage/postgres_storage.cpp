@@ -92,7 +92,7 @@ void PostgresStorage::connect() {
 void PostgresStorage::send_settings(Scope scope) {
   const bool session = scope == Scope::session;
   const char* const local = session ? "false" : "true";
-  send(PostgresQuery::session, PostgresParameters().text(local).text(address_.quoted_schema()));
+  send(PostgresQuery::session, PostgresParameters().text(local).text(address_.search_path()));
   session_timeout_ = session ? options_.busy_timeout : -1;
   const Duration longest = std::max<Duration>(1, options_.busy_timeout);  // 0 would mean: wait without an end
   send(PostgresQuery::lock_timeout, PostgresParameters().text(std::to_string(longest)).text(local));
@@ -245,6 +245,7 @@ std::size_t PostgresStorage::send_first_due(Instant floor) {
 
 void PostgresStorage::keep_first_due(const PostgresResult& result) {
   const PostgresRow row = result.row(0);
+  if (!row.is_null(1)) refuse_timer_of_no_kind(row.text(1));
   known_.first_due = known_.due_floor = row.is_null(0) ? kNever : row.integer(0);
 }
 

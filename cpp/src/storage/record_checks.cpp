@@ -20,6 +20,8 @@ void require_usable(const Row& row) {
     refuse_stored_record("promise", row.id(), "its timer is not one of its state");
 }
 
+void refuse_timer_of_no_kind(const std::string& id) { refuse_stored_record("promise", id, "its timer is one of no kind"); }
+
 void require_usable(const Counters& counters, std::int64_t messages) {
   constexpr std::int64_t kMost = std::int64_t{1} << 62;
   for (const std::int64_t count : {counters.sequence, counters.dropped, counters.jobs, messages})

@@ -85,7 +85,10 @@ void write_then_rename(const std::string& target, const std::function<void(const
 void backup_sqlite_file(const std::string& source, const std::string& given) {
   const std::string target = absolute_path(given);
   write_then_rename(target, [&](const std::string& partial) {
-    const auto from = SqliteFile::open(real_path(source), {.durability = Durability::full, .read_only = true});
+    const std::string real = real_path(source);
+    if (!is_open_in_a_store(real))  // else SQLite has them open, too
+      if (const std::optional<std::string> problem = problem_of_names_beside(real)) refuse_backup(target, *problem);
+    const auto from = SqliteFile::open(real, {.durability = Durability::full, .read_only = true});
     try {
       SQLite::Database to(partial, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
       SQLite::Backup backup(to, from->database());

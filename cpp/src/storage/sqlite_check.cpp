@@ -163,6 +163,11 @@ std::vector<std::string> check_sqlite_file(const std::string& given) {
   const std::string path = real_path(given);
   std::vector<std::string> problems;
   if (const std::optional<std::string> named = problem_of_names(path)) problems.push_back("names: " + *named);
+  const std::optional<std::string> beside = problem_of_names_beside(path);
+  if (beside) problems.push_back("names: " + *beside);
+  const std::optional<std::string> journal = problem_of_journal(path);
+  if (journal) problems.push_back("journal: " + *journal);
+  if (beside || journal) return problems;  // SQLite would change other files as it reads this one
   const std::optional<std::string> lost = commits_lost_in_log(path);
   if (lost) problems.push_back(*lost);
   const std::size_t before = problems.size();

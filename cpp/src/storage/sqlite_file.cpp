@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -22,6 +23,18 @@
 namespace resonate {
 
 namespace fs = std::filesystem;
+
+namespace {
+// What SQLite appends to the path of a file for those that it makes beside it.
+constexpr std::array kBesideFile = {"-wal", "-shm", "-journal"};
+
+// The number of names of a regular file that has more than one.
+std::optional<std::uint64_t> several_names(const std::string& path) {
+  struct stat seen {};
+  if (::stat(path.c_str(), &seen) != 0 || !S_ISREG(seen.st_mode) || seen.st_nlink < 2) return std::nullopt;
+  return seen.st_nlink;
+}
+}  // namespace
 
 FileStamp FileStamp::of(const std::string& path) noexcept {
   struct stat seen {};
@@ -57,12 +70,42 @@ std::string real_path(const std::string& given) {
 }
 
 std::optional<std::string> problem_of_names(const std::string& path) {
-  struct stat seen {};
-  if (::stat(path.c_str(), &seen) != 0 || !S_ISREG(seen.st_mode) || seen.st_nlink < 2) return std::nullopt;
-  return "a store's file must have one name, got " + std::to_string(seen.st_nlink) +
+  const std::optional<std::uint64_t> count = several_names(path);
+  if (!count) return std::nullopt;
+  return "a store's file must have one name, got " + std::to_string(*count) +
          " (hard links): SQLite keeps a log for each name, so users of two names undo each other's commits. Stop them and remove "
          "the other names; keep one that has a log beside it (-wal). `find FOLDER -xdev -samefile " +
          path + "` lists them";
+}
+
+std::optional<std::string> problem_of_names_beside(const std::string& path) {
+  for (const char* beside : kBesideFile)
+    if (const std::optional<std::uint64_t> count = several_names(path + beside))
+      return "the file " + resonate::quoted(path + beside) + " beside it must have one name, got " + std::to_string(*count) +
+             " (hard links): SQLite writes to it and shortens it, and so changes what has the other names. Copy the store with "
+             "all files beside it, and use the copy";
+  return std::nullopt;
+}
+
+std::optional<std::string> problem_of_journal(const std::string& path) {
+  constexpr std::array<unsigned char, 8> kMagic = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+  const std::string name = path + "-journal";
+  std::error_code problem;
+  if (!fs::is_regular_file(name, problem)) return std::nullopt;  // opening a pipe would wait for ever
+  std::ifstream journal(name, std::ios::binary);
+  if (journal.get() <= 0) return std::nullopt;  // SQLite plays back no journal that begins with 0
+  // The name, its length, a checksum and these bytes end such a journal.
+  constexpr std::streamoff kAroundName = 16;
+  std::array<unsigned char, kMagic.size()> last{};
+  journal.seekg(0, std::ios::end);
+  if (journal.tellg() <= kAroundName) return std::nullopt;
+  journal.seekg(-static_cast<std::streamoff>(last.size()), std::ios::end);
+  journal.read(reinterpret_cast<char*>(last.data()), last.size());
+  if (!journal || last != kMagic) return std::nullopt;
+  return "its journal " + resonate::quoted(name) +
+         " names another file, a super-journal, which SQLite deletes once it has played the journal back. No store writes such a "
+         "journal: do not use a file of a stranger with it. If an application that attaches databases has left it, let that "
+         "application open the file first";
 }
 
 namespace {
@@ -150,9 +193,13 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
   if (fs::is_directory(path, problem)) refuse(path, "it is a folder, not a file");
   if (!make && !fs::exists(path, problem)) refuse(path, "the file does not exist");
   // Opening a pipe for reading would wait for a writer, and that for ever.
-  for (const char* beside : {"", "-wal", "-shm", "-journal"})
-    if (const std::string name = path + beside; fs::exists(name, problem) && !fs::is_regular_file(name, problem))
-      refuse(path, (*beside ? resonate::quoted(name) : std::string("it")) + " is not a regular file");
+  const auto is_other = [&problem](const std::string& name) {
+    return fs::exists(name, problem) && !fs::is_regular_file(name, problem);
+  };
+  if (is_other(path)) refuse(path, "it is not a regular file");
+  for (const char* beside : kBesideFile)
+    if (const std::string name = path + beside; is_other(name)) refuse(path, resonate::quoted(name) + " is not a regular file");
+  if (const std::optional<std::string> journal = problem_of_journal(path)) refuse(path, *journal);
   // SQLite would retry without creating the file and then report that the file does not exist.
   if (make && !fs::exists(path, problem) && ::access(folder.c_str(), W_OK | X_OK) != 0)
     refuse(path, "cannot create a file in its folder: " + std::string(std::strerror(errno)));
@@ -176,7 +223,7 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
 int SqliteFile::on_busy(void* file, int times) noexcept {
   auto& self = *static_cast<SqliteFile*>(file);
   if (times == 0) self.waited_ = 0;
-  constexpr std::array<Duration, 8> kPauses = {1, 2, 5, 10, 15, 20, 25, 50};
+  constexpr std::array<Duration, 8> kPauses = {1, 2, 5, 10, 15, 20, 25, kLongestPause};
   const Duration left = self.busy_timeout_ - self.waited_;
   if (left <= 0 || self.interrupted(Pause::waiting)) return 0;
   const Duration pause = std::min(left, kPauses[std::min<std::size_t>(static_cast<std::size_t>(times), kPauses.size() - 1)]);
@@ -259,6 +306,7 @@ std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, const Sqli
 }
 
 std::int64_t SqliteFile::version_of(const std::string& path) {
+  if (const std::optional<std::string> problem = problem_of_names_beside(path)) refuse(path, *problem);
   SqliteFile file(path, {.durability = Durability::full, .read_only = true}, Absent::refuse);
   return file.opening([&] { return file.checked_version(true); });
 }

@@ -41,8 +41,18 @@ std::string real_path(const std::string& path);
 // name.
 std::optional<std::string> problem_of_names(const std::string& path);
 
+// Why SQLite must not open it, if a file beside it (-wal, -shm, -journal) has several names: they may be those of any file.
+std::optional<std::string> problem_of_names_beside(const std::string& path);
+
+// Why the journal beside a file must not be played back: it names a super-journal, of a transaction on several databases, and
+// SQLite deletes the file of that name, whatever it is. No transaction of a store is on several databases.
+std::optional<std::string> problem_of_journal(const std::string& path);
+
 class SqliteFile {
  public:
+  // The longest pause between two looks whether another process has ended its transaction, in ms.
+  static constexpr Duration kLongestPause = 50;
+
   enum class Absent : std::uint8_t { make, refuse };
   // Whether tables and indexes of a store must be those of its schema. `any` is for a check, which names the others.
   enum class Objects : std::uint8_t { exact, any };

@@ -72,7 +72,9 @@ std::string text_of(Sql which) {
     case Sql::delete_hours: return "DELETE FROM resonate_queue_hours WHERE queue = ? AND hour < ?";
     case Sql::holders: return select_holders("resonate_promises");
     case Sql::count_rows: return "SELECT count(*) FROM resonate_promises";
-    case Sql::first_due_row: return "SELECT min(due_at) FROM resonate_promises WHERE due_at IS NOT NULL";
+    case Sql::first_due_row:
+      return "SELECT due_at, due_kind IS NULL, id FROM resonate_promises WHERE due_at IS NOT NULL ORDER BY due_at, due_kind LIMIT "
+             "1";
     case Sql::first_due_schedule: return "SELECT min(due_at) FROM resonate_schedules WHERE due_at IS NOT NULL";
     case Sql::load_schedule: return schedules() + "id = ?";
     case Sql::replace_schedule: return "INSERT OR REPLACE " + insert_into("resonate_schedules", kScheduleColumns);

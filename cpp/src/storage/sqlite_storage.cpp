@@ -1,6 +1,7 @@
 #include "storage/sqlite_storage.hpp"
 
 #include <sqlite3.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -19,8 +20,9 @@ namespace resonate {
 std::unique_ptr<Storage> open_sqlite_storage(const std::string& path, const SqliteOptions& options) {
   // A store that is open stays so under its name, also if the file gets a second one: that is refused to the next caller.
   const std::string real = real_path(path);
-  if (const std::optional<std::string> problem = problem_of_names(real))
-    throw Error(ErrorCode::storage, "store " + resonate::quoted(real) + ": cannot open: " + *problem);
+  std::optional<std::string> problem = problem_of_names(real);
+  if (!problem) problem = problem_of_names_beside(real);
+  if (problem) throw Error(ErrorCode::storage, "store " + resonate::quoted(real) + ": cannot open: " + *problem);
   return std::make_unique<SqliteStorage>(real, options);
 }
 
@@ -177,7 +179,9 @@ Instant SqliteStorage::first_due() {
       Instant first = kNever;
       for (const Sql which : {Sql::first_due_row, Sql::first_due_schedule}) {
         Query least = query(which);
-        if (least.step() && !least.is_null_at(0)) first = std::min<Instant>(first, least.integer_at(0));
+        if (!least.step() || least.is_null_at(0)) continue;
+        if (which == Sql::first_due_row && least.integer_at(1) != 0) refuse_timer_of_no_kind(std::string(least.text_at(2)));
+        first = std::min<Instant>(first, least.integer_at(0));
       }
       return first;
     });
@@ -326,6 +330,12 @@ void SqliteStorage::index_newest() {
 
 void SqliteStorage::catch_up() noexcept {
   if (file_ && !options_.read_only) file_->shorten_log();
+}
+
+// A process that waits for the lock of a file looks whether it is free, at most kLongestPause apart.
+void SqliteStorage::let_others_write() const noexcept {
+  const timespec time{.tv_sec = 0, .tv_nsec = static_cast<long>(SqliteFile::kLongestPause) * 1'000'000};
+  (void)nanosleep(&time, nullptr);
 }
 
 std::size_t SqliteStorage::count(Table table) {

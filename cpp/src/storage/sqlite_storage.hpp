@@ -42,6 +42,7 @@ class SqliteStorage final : public Storage, private OpenConnection {
   void vacuum() override;
   void index_newest() override;
   void catch_up() noexcept override;
+  void let_others_write() const noexcept override;
   std::size_t count(Table table) override;
   bool changed_elsewhere() override { return std::exchange(known_.changed_elsewhere, false); }
   std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
