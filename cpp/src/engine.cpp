@@ -7,6 +7,7 @@
 #include "machine/invariants.hpp"
 #include "machine/key_lengths.hpp"
 #include "machine/machine.hpp"
+#include "machine/plan.hpp"
 #include "machine/validate.hpp"
 #include "resonate/interruption.hpp"
 
@@ -19,7 +20,7 @@ constexpr std::size_t kStepsOfTick = 256;
 // The most submissions that it runs before its steps.
 constexpr std::size_t kSubmissionsOfTick = 100;
 // The most bytes of their texts, beside the last one's.
-constexpr std::size_t kSubmittedBytesOfTick = 8 << 20;
+constexpr std::size_t kSubmittedBytesOfTick = 1 << 20;
 constexpr std::size_t kErrorBytes = 1000;  // of a refusal that is kept
 
 // The beginning of a text that may repeat what a program submitted.
@@ -220,7 +221,7 @@ Reply Engine::apply(Request request, std::optional<Instant> now) {
   if (auto problem = refuse_request(request)) return refused(status::kInvalid, *std::move(problem), earliest);
   if (auto problem = refuse_instant(now, earliest)) return refused(status::kInvalid, *std::move(problem), earliest);
   const Instant at = now.value_or(earliest);
-  if (durable_ && access == Access::write) run_submissions(*transaction, earliest);
+  if (durable_ && access == Access::write) (void)run_submissions(*transaction, earliest);
   // The lambda has a single return statement, so the reply is constructed in the caller's object and a large reply is not moved.
   return [&] {
     Reply reply = run(*transaction, request, at);
@@ -249,8 +250,8 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
   if (remote_) plan.expect(*storage_);
   Scope transaction(*this, access);
   const Instant before = present();
-  plan.load(transaction->set);
-  if (durable_ && access == Access::write) run_submissions(*transaction, before);
+  if (durable_ && access == Access::write) (void)run_submissions(*transaction, before);
+  plan.load(transaction->set);  // after them: they may have taken the next ids of jobs
   const Instant at = run_batch(*transaction, caller, before, atomicity);
   if (atomicity == Atomicity::all_or_nothing && !caller.replies.empty() && !caller.replies.back().ok()) {
     undo(caller.replies, requests.size(), before);
@@ -279,50 +280,62 @@ void Engine::accept_submissions(SubmissionDecoder decode, std::size_t longest) {
   longest_submission_ = longest;
 }
 
-// Runs requests that programs have submitted, in order, and returns whether more may wait. A refused request is kept with its
-// status.
-bool Engine::run_submissions(Transaction& transaction, Instant now) {
-  if (!decode_submission_) return false;
+// `long_work`: more may wait, and the transaction ended because they would have made it long.
+enum class Engine::Submitted : std::uint8_t { none, more, long_work };
+
+// Runs requests that programs have submitted, in order: as many as fit into one transaction, at least one. A refused request is
+// kept with its status.
+Engine::Submitted Engine::run_submissions(Transaction& transaction, Instant now) {
+  if (!decode_submission_) return Submitted::none;
   const std::vector<Submission> waiting =
       storage_->submissions({.limit = kSubmissionsOfTick, .longest = longest_submission_, .together = kSubmittedBytesOfTick});
+  std::vector<std::variant<Request, Reply>> decoded;
+  decoded.reserve(waiting.size());
   std::size_t bytes = 0;
+  std::size_t records = 0;
   for (const Submission& submission : waiting) {
+    decoded.push_back(decode(submission, now));
+    if (const auto* const request = std::get_if<Request>(&decoded.back())) records += records_of(request->operation);
+    if (records > kRecordsOfCommit && decoded.size() > 1) {
+      decoded.pop_back();
+      break;
+    }
     bytes += submission.bytes;
-    run_submission(transaction, submission, now);
   }
-  return waiting.size() == kSubmissionsOfTick || bytes >= kSubmittedBytesOfTick;
+  Plan plan;
+  for (const auto& one : decoded)
+    if (const auto* const request = std::get_if<Request>(&one)) plan.add(request->operation);
+  plan.load(transaction.set);
+  for (std::size_t at = 0; at < decoded.size(); ++at) {
+    auto* const request = std::get_if<Request>(&decoded[at]);
+    Reply reply = request ? run(transaction, *request, now) : std::get<Reply>(std::move(decoded[at]));
+    transaction.set.end_submission({.number = waiting[at].number,
+                                    .text = {},
+                                    .bytes = 0,
+                                    .status = reply.ok() ? 0 : reply.status,
+                                    .error = beginning_of(std::move(reply.error))});
+  }
+  if (decoded.size() < waiting.size()) return Submitted::long_work;
+  return waiting.size() == kSubmissionsOfTick || bytes >= kSubmittedBytesOfTick ? Submitted::more : Submitted::none;
 }
 
-void Engine::run_submission(Transaction& transaction, const Submission& submission, Instant now) {
-  std::variant<Request, Reply> decoded;
-  if (submission.bytes > longest_submission_) {
-    decoded = refused(status::kTooLarge,
-                      "request must have at most " + std::to_string(longest_submission_) + " bytes (limits.body_bytes), got " +
-                          std::to_string(submission.bytes),
-                      now);
-  } else {
-    decoded = decode_submission_(submission.text, now);
-  }
-  auto* const request = std::get_if<Request>(&decoded);
-  std::optional<Reply> reply;
-  if (!request) {
-    reply = std::get<Reply>(std::move(decoded));
-  } else if (std::optional<std::string> problem = refuse_request(*request)) {
-    reply = refused(status::kInvalid, *std::move(problem), now);
-  } else {
-    reply = run(transaction, *request, now);
-  }
-  transaction.set.end_submission({.number = submission.number,
-                                  .text = {},
-                                  .bytes = 0,
-                                  .status = reply->ok() ? 0 : reply->status,
-                                  .error = beginning_of(std::move(reply->error))});
+std::variant<Request, Reply> Engine::decode(const Submission& submission, Instant now) const {
+  if (submission.bytes > longest_submission_)
+    return refused(status::kTooLarge,
+                   "request must have at most " + std::to_string(longest_submission_) + " bytes (limits.body_bytes), got " +
+                       std::to_string(submission.bytes),
+                   now);
+  std::variant<Request, Reply> decoded = decode_submission_(submission.text, now);
+  if (const auto* const request = std::get_if<Request>(&decoded))
+    if (std::optional<std::string> problem = refuse_request(*request)) return refused(status::kInvalid, *std::move(problem), now);
+  return decoded;
 }
 
 std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
   std::vector<Fired> fired;
   std::optional<Instant> at;
   for (;;) {
+    Submitted left = Submitted::none;
     {
       std::lock_guard lock(mutex_);
       if (!at) {
@@ -339,14 +352,15 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
       Scope transaction(*this, Access::write);
       // Requests may have run between two transactions, and instants never go back.
       at = observe_instant(transaction->set, *at, options_);
-      const bool more_submitted = run_submissions(*transaction, *at);
+      left = run_submissions(*transaction, *at);
       const std::size_t most = std::min(kStepsOfTick, limit - fired.size());
       const std::size_t taken = run_steps(*transaction, *at, most, &fired);
       commit(*transaction);
       move_clock(*at);  // after the commit: a tick that failed must not move the clock
-      if ((taken < most || fired.size() == limit) && !more_submitted) return fired;
+      if ((taken < most || fired.size() == limit) && left == Submitted::none) return fired;
     }
     allow_interrupt(Pause::working);
+    if (left == Submitted::long_work) storage_->let_others_write();
   }
 }
 

@@ -1,15 +1,22 @@
 // Group commit: callers that arrive during a commit share the next one, also while its transaction begins. It serves the threads of
 // a process. The server's batcher does not replace it: the batcher collects the requests of an event loop before they cost a thread
 // each, and it is only one of the threads that use the store, beside ticks and deliveries.
+#include <numeric>
+#include <span>
+
 #include "engine_transaction.hpp"
 #include "resonate/interruption.hpp"
 
 namespace resonate {
 
 namespace {
-// Limits of one commit beyond the first caller: a transaction blocks all other callers until it ends.
-constexpr std::size_t kSharedRequests = 1000;
+// A limit of one commit beyond the first caller, beside kRecordsOfCommit.
 constexpr std::size_t kSharedSteps = 256;
+
+std::size_t records_of_all(std::span<const Request> requests) {
+  return std::accumulate(requests.begin(), requests.end(), std::size_t{0},
+                         [](std::size_t sum, const Request& one) { return sum + records_of(one.operation); });
+}
 }  // namespace
 
 // The first caller in the queue leads. When the engine is free, the leader runs as many queued callers as fit into one transaction,
@@ -46,7 +53,7 @@ void Engine::share_commit(Caller& caller) {
 // link is read under the mutex of the queue, or if it is that of a caller before the last one.
 class Engine::Group {
  public:
-  Group(Engine& engine, Caller& first) : engine_(engine), last_(&first), requests_(first.requests.size()) {
+  Group(Engine& engine, Caller& first) : engine_(engine), last_(&first), records_(records_of_all(first.requests)) {
     plan_all(first);
     admit();
   }
@@ -56,8 +63,8 @@ class Engine::Group {
     {
       std::lock_guard lock(engine_.callers_mutex_);
       for (; last_->next; last_ = last_->next) {
-        requests_ += last_->next->requests.size();
-        if (requests_ > kSharedRequests) break;
+        records_ += records_of_all(last_->next->requests);
+        if (records_ > kRecordsOfCommit) break;
       }
     }
     for (Caller* one = before; one != last_; one = one->next) plan_all(*one->next);
@@ -72,7 +79,7 @@ class Engine::Group {
 
   Engine& engine_;
   Caller* last_;
-  std::size_t requests_;
+  std::size_t records_;
   Plan plan_;
 };
 
@@ -100,8 +107,8 @@ Engine::Caller* Engine::run_group(Caller& first) {
     ran = group.last();
     const Instant before = present();
     Instant at = before;
-    group.plan().load(transaction->set);
-    run_submissions(*transaction, before);
+    (void)run_submissions(*transaction, before);
+    group.plan().load(transaction->set);  // after them: they may have taken the next ids of jobs
     for (ran = &first;; ran = ran->next) {
       at = run_batch(*transaction, *ran, at, Atomicity::independent);
       if (ran == group.last() || transaction->steps >= kSharedSteps) break;

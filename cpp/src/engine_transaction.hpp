@@ -15,6 +15,10 @@
 
 namespace resonate {
 
+// The most records that the requests of several callers, or several submissions, name in one transaction: all other callers wait
+// for it. A single request may name more, up to kMostAtOnce.
+inline constexpr std::size_t kRecordsOfCommit = 2000;
+
 // The reply to a request that was refused before it ran.
 inline Reply refused(int status, std::string error, Instant now) {
   Reply reply;

@@ -226,8 +226,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Caller* run_group(Caller& first);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);
   bool nothing_to_tick(Instant at);
-  bool run_submissions(Transaction& transaction, Instant now);
-  void run_submission(Transaction& transaction, const Submission& submission, Instant now);
+  enum class Submitted : std::uint8_t;  // what is left of the requests that programs have submitted
+  Submitted run_submissions(Transaction& transaction, Instant now);
+  std::variant<Request, Reply> decode(const Submission& submission, Instant now) const;
   Reply run(Transaction& transaction, Request& request, Instant now);
   std::size_t run_steps(Transaction& transaction, Instant now, std::size_t most, std::vector<Fired>* fired = nullptr);
   void commit(Transaction& transaction);

@@ -1,4 +1,4 @@
-// Classifies requests: reads, searches, changes of jobs chosen by a filter.
+// Classifies requests: reads, searches, changes of jobs chosen by a filter, and how many records a request names.
 #include "resonate/requests.hpp"
 
 namespace resonate {
@@ -29,6 +29,26 @@ bool is_read(const Operation& operation) noexcept {
 
 bool may_read_many(const Operation& operation) noexcept {
   return is_one_of<PromiseSearch, TaskSearch, ScheduleSearch, JobSearch>(operation) || choosing_filter(operation);
+}
+
+std::size_t records_of(const Operation& operation) noexcept {
+  return std::visit(
+      []<class One>(const One& request) -> std::size_t {
+        if constexpr (requires { request.orders; }) {
+          return request.orders.size();
+        } else if constexpr (requires { request.tasks; }) {
+          return request.tasks.size();
+        } else if constexpr (requires { request.jobs; }) {
+          return request.jobs.size();
+        } else if constexpr (requires { request.actions; }) {
+          return 1 + request.actions.size();
+        } else if constexpr (std::is_same_v<One, JobClaim>) {
+          return static_cast<std::size_t>(request.count);
+        } else {
+          return 1;
+        }
+      },
+      operation);
 }
 
 const JobFilter* choosing_filter(const Operation& operation) noexcept { return filter_that_chooses(operation); }
