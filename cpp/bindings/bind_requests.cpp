@@ -39,6 +39,7 @@ class HeldEnvelope {
   bool debug() const noexcept { return debug_; }
   bool search() const noexcept { return search_; }
   bool read() const noexcept { return read_; }
+  std::size_t records() const noexcept { return records_; }
   std::optional<std::string> auth() const {
     const auto* known = std::get_if<resonate::Envelope>(&decoded());
     return known && !known->auth.empty() ? std::optional(known->auth) : std::nullopt;
@@ -110,6 +111,7 @@ class HeldEnvelope {
     if (const Request* request = this->request()) {
       search_ = may_read_many(request->operation);
       read_ = is_read(request->operation);
+      records_ = records_of(request->operation);
     }
   }
 
@@ -119,6 +121,7 @@ class HeldEnvelope {
   bool debug_ = false;
   bool search_ = false;
   bool read_ = false;
+  std::size_t records_ = 1;
   std::string kind_;
   std::string version_;
   std::string corr_id_;
@@ -239,6 +242,8 @@ Example:
                              "alone, it does not block other requests.")
       .def_property_readonly("read", &HeldEnvelope::read,
                              "Whether it changes nothing. On a file, a batch of such requests does not wait for a commit.")
+      .def_property_readonly("records", &HeldEnvelope::records,
+                             "How many records it names or asks for, such as the jobs that it enqueues: a measure of its work.")
       .def_property_readonly("ids", &HeldEnvelope::ids,
                              "Every id that it names, including those of its inner actions; for a schedule also the constant "
                              "beginning of the ids of its "

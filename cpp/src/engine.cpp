@@ -7,7 +7,6 @@
 #include "machine/invariants.hpp"
 #include "machine/key_lengths.hpp"
 #include "machine/machine.hpp"
-#include "machine/plan.hpp"
 #include "machine/validate.hpp"
 #include "resonate/interruption.hpp"
 
@@ -17,20 +16,6 @@ namespace {
 
 // The most steps of a tick in one transaction, which takes a few ms in a file.
 constexpr std::size_t kStepsOfTick = 256;
-// The most submissions that it runs before its steps.
-constexpr std::size_t kSubmissionsOfTick = 100;
-// The most bytes of their texts, beside the last one's.
-constexpr std::size_t kSubmittedBytesOfTick = 1 << 20;
-constexpr std::size_t kErrorBytes = 1000;  // of a refusal that is kept
-
-// The beginning of a text that may repeat what a program submitted.
-std::string beginning_of(std::string text) {
-  if (text.size() <= kErrorBytes) return text;
-  std::size_t end = kErrorBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) end -= 1;  // do not cut a UTF-8 character
-  text.resize(end);
-  return text + "...";
-}
 
 Access access_of(const Request& request) { return is_read(request.operation) ? Access::read : Access::write; }
 
@@ -278,57 +263,6 @@ void Engine::accept_submissions(SubmissionDecoder decode, std::size_t longest) {
   std::lock_guard lock(mutex_);
   decode_submission_ = std::move(decode);
   longest_submission_ = longest;
-}
-
-// `long_work`: more may wait, and the transaction ended because they would have made it long.
-enum class Engine::Submitted : std::uint8_t { none, more, long_work };
-
-// Runs requests that programs have submitted, in order: as many as fit into one transaction, at least one. A refused request is
-// kept with its status.
-Engine::Submitted Engine::run_submissions(Transaction& transaction, Instant now) {
-  if (!decode_submission_) return Submitted::none;
-  const std::vector<Submission> waiting =
-      storage_->submissions({.limit = kSubmissionsOfTick, .longest = longest_submission_, .together = kSubmittedBytesOfTick});
-  std::vector<std::variant<Request, Reply>> decoded;
-  decoded.reserve(waiting.size());
-  std::size_t bytes = 0;
-  std::size_t records = 0;
-  for (const Submission& submission : waiting) {
-    decoded.push_back(decode(submission, now));
-    if (const auto* const request = std::get_if<Request>(&decoded.back())) records += records_of(request->operation);
-    if (records > kRecordsOfCommit && decoded.size() > 1) {
-      decoded.pop_back();
-      break;
-    }
-    bytes += submission.bytes;
-  }
-  Plan plan;
-  for (const auto& one : decoded)
-    if (const auto* const request = std::get_if<Request>(&one)) plan.add(request->operation);
-  plan.load(transaction.set);
-  for (std::size_t at = 0; at < decoded.size(); ++at) {
-    auto* const request = std::get_if<Request>(&decoded[at]);
-    Reply reply = request ? run(transaction, *request, now) : std::get<Reply>(std::move(decoded[at]));
-    transaction.set.end_submission({.number = waiting[at].number,
-                                    .text = {},
-                                    .bytes = 0,
-                                    .status = reply.ok() ? 0 : reply.status,
-                                    .error = beginning_of(std::move(reply.error))});
-  }
-  if (decoded.size() < waiting.size()) return Submitted::long_work;
-  return waiting.size() == kSubmissionsOfTick || bytes >= kSubmittedBytesOfTick ? Submitted::more : Submitted::none;
-}
-
-std::variant<Request, Reply> Engine::decode(const Submission& submission, Instant now) const {
-  if (submission.bytes > longest_submission_)
-    return refused(status::kTooLarge,
-                   "request must have at most " + std::to_string(longest_submission_) + " bytes (limits.body_bytes), got " +
-                       std::to_string(submission.bytes),
-                   now);
-  std::variant<Request, Reply> decoded = decode_submission_(submission.text, now);
-  if (const auto* const request = std::get_if<Request>(&decoded))
-    if (std::optional<std::string> problem = refuse_request(*request)) return refused(status::kInvalid, *std::move(problem), now);
-  return decoded;
 }
 
 std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {

@@ -28,6 +28,9 @@ inline Reply refused(int status, std::string error, Instant now) {
   return reply;
 }
 
+// `long_work`: more may wait, and the transaction ended because they would have made it long.
+enum class Engine::Submitted : std::uint8_t { none, more, long_work };
+
 // One transaction: its working set, and the events that the trace receives after the commit. The engine reuses one object under its
 // lock.
 struct Engine::Transaction {

@@ -3568,6 +3568,11 @@ class Envelope:
         Whether it changes nothing. On a file, a batch of such requests does not wait for a commit.
         """
     @property
+    def records(self) -> int:
+        """
+        How many records it names or asks for, such as the jobs that it enqueues: a measure of its work.
+        """
+    @property
     def refused(self) -> bool:
         """
         Whether it is malformed or too large, and gets status 400.

@@ -107,7 +107,7 @@ MUTANTS = [
         "self._failed(message, failure) «self._delivery.undelivered([message])»",
         "pass",
     ),
-    Mutant("a debug operation shares a transaction", "server", "if «self._waiting[0][0].debug»: return 1", "False"),
+    Mutant("a debug operation shares a transaction", "server", "if «lane[0][0].debug»: return 1", "False"),
     Mutant(
         "an execute of an older version of a task is offered again",
         "server",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -21,6 +22,7 @@ from ..calls.store_threads import open_apart
 from ..errors import StoreBusy, StoreError
 from .authorizer import REASONS, Authorizer
 from .batcher import Answer
+from .batches import LONG, answer_batch, portions
 from .logs import TagWarnings
 from .metrics import KINDS, Metrics
 from .origins import JOB_STREAM, Origins, asks_for_a_page
@@ -269,7 +271,13 @@ class ResonateApp:
         body = await self._body(runtime, scope, receive, send)
         if body is None:
             return
-        status, reply = await self._reply(runtime, body, scope)
+        envelope = Envelope(body, self._request_limits)
+        if envelope.records > LONG:
+            del envelope  # it waits as its text, which takes less memory
+            async with runtime.turn_of_long(1):
+                status, reply = await self._reply(runtime, Envelope(body, self._request_limits), scope)
+        else:
+            status, reply = await self._reply(runtime, envelope, scope)
         headers = [_JSON, _BATCHES, (b"content-length", b"%d" % len(reply))]
         if status == 429:
             headers.append(_RETRY_AFTER)
@@ -287,9 +295,9 @@ class ResonateApp:
             why = f"a batch must have 1 to {MOST_OF_A_BATCH} envelopes, got {len(lines)}"
             await _answer(send, 400, json.dumps({"error": why}).encode())
             return
-        answers = await asyncio.gather(*(self._reply(runtime, line, scope) for line in lines))
-        replies = b"".join(reply + b"\n" for _, reply in answers)
-        await _answer(send, 200, replies, (b"content-type", b"application/x-ndjson"), _BATCHES)
+        headers = ((b"content-type", b"application/x-ndjson"), _BATCHES)
+        reply = functools.partial(self._reply, runtime, scope=scope)
+        await answer_batch(send, headers, portions(lines, self._request_limits), runtime.turn_of_long, reply)
 
     async def _body(self, runtime: Runtime, scope: Scope, receive: Receive, send: Send) -> bytes | None:
         """Return the body of a request; None if it was refused and answered, or its client has disconnected."""
@@ -300,10 +308,9 @@ class ResonateApp:
             await self._answer_unread(receive if refused.unread else None, send, refused.status, str(refused))
             return None
 
-    async def _reply(self, runtime: Runtime, body: bytes, scope: Scope) -> Answer:
+    async def _reply(self, runtime: Runtime, envelope: Envelope, scope: Scope) -> Answer:
         """Check the permission for one envelope, and run it."""
         started = seconds()
-        envelope = Envelope(body, self._request_limits)
         kind = envelope.kind
         refusal = None if envelope.refused else self._authorizer.refusal(envelope, scope)
         task_ids = envelope.ids if kind in ENDS_OF_RUNS else ()
@@ -325,7 +332,7 @@ class ResonateApp:
 
     async def _run(self, runtime: Runtime, envelope: Envelope) -> Answer:
         """Run a permitted request, unless too many are under way."""
-        if runtime.batcher.in_flight >= self.settings.limits.requests_in_flight:
+        if runtime.in_flight >= self.settings.limits.requests_in_flight:
             self.metrics.refused.labels("in_flight").inc()
             return 429, envelope.refusal(429, "too many requests are under way; nothing was done, try again in a second")
         try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .._core import Envelope, Store
 from ..base.stopwatch import seconds
+from .batches import LONG, MOST_RECORDS
 from .serial_executor import SerialExecutor
 
 if TYPE_CHECKING:
@@ -94,8 +95,9 @@ class Batcher:
     """Runs the requests of a store in shared transactions.
 
     Requests that arrive in one iteration of the loop, or while a transaction is under way, share the next transaction. A single
-    request does not wait. A search runs on a thread of its own: only another search waits for it. If a read arrives while a
-    transaction of a file is under way, it runs beside the transaction and does not wait for the disk.
+    request does not wait. Long requests have transactions of their own, which take turns with those of the others: a request waits for
+    one transaction of long ones, however many there are. A search runs on a thread of its own: only another search waits for it. If a
+    read arrives while a transaction of a file is under way, it runs beside the transaction and does not wait for the disk.
 
     Args:
         store: The store.
@@ -113,6 +115,8 @@ class Batcher:
         self._loop = asyncio.get_running_loop()
         self._executor = SerialExecutor("resonate-requests")
         self._waiting: list[_Waiting] = []
+        self._long: list[_Waiting] = []
+        self._long_is_next = False
         self._under_way: list[_Waiting] = []
         self._scheduled = False
         searchers = [f"resonate-search-{number}" for number in range(_SEARCHES)]
@@ -124,7 +128,7 @@ class Batcher:
     def in_flight(self) -> int:
         """The number of requests that wait or run."""
         beside = self._searches.in_flight + (self._reads.in_flight if self._reads else 0)
-        return len(self._waiting) + len(self._under_way) + beside
+        return len(self._waiting) + len(self._long) + len(self._under_way) + beside
 
     def submit(self, envelope: Envelope) -> asyncio.Future[Answer]:
         """Run a request with the next transaction; return its reply, or the error of that transaction, as a future."""
@@ -135,7 +139,8 @@ class Batcher:
         if envelope.read and self._reads and self._under_way:
             self._reads.submit((envelope, future))
             return future
-        self._waiting.append((envelope, future))
+        is_long = envelope.records > LONG and not self._in_order
+        (self._long if is_long else self._waiting).append((envelope, future))
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._begin)
@@ -156,18 +161,26 @@ class Batcher:
             self._loop.call_soon(self._begin_after, iterations - 1)
 
     def _begin(self) -> None:
-        batch = self._under_way = self._waiting[: self._next_batch()]
-        del self._waiting[: len(batch)]
+        lane = self._long if self._long and (self._long_is_next or not self._waiting) else self._waiting
+        self._long_is_next = lane is self._waiting
+        batch = self._under_way = lane[: self._next_batch(lane)]
+        del lane[: len(batch)]
         self._metrics.batch_size.observe(len(batch))
         envelopes = [envelope for envelope, _ in batch]
         self._executor.submit(functools.partial(self._run, envelopes), self._done)
 
-    def _next_batch(self) -> int:
-        """Return how many of the waiting requests share the next transaction. A debug operation has a transaction of its own."""
-        if self._waiting[0][0].debug:
+    def _next_batch(self, lane: Sequence[_Waiting]) -> int:
+        """Return how many of these requests share the next transaction, at least one. A debug operation has its own."""
+        if lane[0][0].debug:
             return 1
-        first = self._waiting[: _MOST_REQUESTS_BEHIND if self._behind() else _MOST_REQUESTS]
-        return next((at for at, (envelope, _) in enumerate(first) if envelope.debug), len(first))
+        most = min(len(lane), _MOST_REQUESTS_BEHIND if self._behind() else _MOST_REQUESTS)
+        records = lane[0][0].records
+        for at in range(1, most):
+            envelope = lane[at][0]
+            records += envelope.records
+            if envelope.debug or records > MOST_RECORDS:
+                return at
+        return most
 
     def _run(self, envelopes: list[Envelope]) -> list[Answer]:
         started = seconds()
@@ -177,7 +190,7 @@ class Batcher:
 
     def _done(self, answers: Sequence[Answer], error: Exception | None) -> None:
         batch, self._under_way = self._under_way, []
-        if self._waiting:
+        if self._waiting or self._long:
             self._begin_after(_ITERATIONS)
         else:
             self._scheduled = False

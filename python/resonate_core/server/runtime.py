@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from collections.abc import AsyncIterator
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -35,6 +37,8 @@ _log = logging.getLogger("resonate_core.server")
 #: The number of times that the other processes of a server can read the store, before this one gives a message to a stream that the
 #: message does not prefer.
 _READS_OF_OTHERS = 3
+#: The most long requests, or portions of them, that are decoded at a time. One of 10,000 jobs takes about 10 MB.
+_LONG_REQUESTS = 4
 #: Seconds that a stop waits until delivered messages are acknowledged.
 _ACKNOWLEDGE_TIMEOUT = 5
 
@@ -67,6 +71,8 @@ class Runtime:
         self.body_timeout = BodyTimeout(body_timeout)
         interval = delivery.foreign_interval_ms / 1000 if store.shared else None
         self.driver = Driver(store, self.executor.call, metrics, interval)
+        self._turns = asyncio.Semaphore(_LONG_REQUESTS)
+        self._waiting = 0
         self.batcher = Batcher(store, metrics, lambda: self.driver.behind, in_order=store.debug)
         holder = f"{url or 'server'}#{random.getrandbits(64):016x}"
         leases = Leases(store, self._acknowledging.call, holder, delivery.lease_ms) if store.shared else None
@@ -103,11 +109,35 @@ class Runtime:
         """The number of open streams of both kinds."""
         return len(self.poll.streams) + len(self.job_streams)
 
+    @property
+    def in_flight(self) -> int:
+        """The number of requests that wait or run."""
+        return self.batcher.in_flight + self._waiting
+
+    @contextlib.asynccontextmanager
+    async def turn_of_long(self, requests: int) -> AsyncIterator[None]:
+        """Wait until these long requests may be decoded and run, if there are any; meanwhile they count as under way.
+
+        Few are decoded at a time, because a request takes many times the memory of its text.
+        """
+        if requests == 0 or self.in_flight >= self._settings.limits.requests_in_flight:  # then each is refused
+            yield
+            return
+        self._waiting += requests
+        try:
+            await self._turns.acquire()
+        finally:
+            self._waiting -= requests
+        try:
+            yield
+        finally:
+            self._turns.release()
+
     def show(self, metrics: Metrics) -> None:
         """Set the gauges of the streams and requests of this loop."""
         metrics.streams.set(len(self.poll.streams))
         metrics.job_streams.set(len(self.job_streams))
-        metrics.in_flight.set(self.batcher.in_flight)
+        metrics.in_flight.set(self.in_flight)
 
     def end_streams(self) -> None:
         """End every stream, and open no new one, because the server stops. A poll stream first sends its queued messages."""
