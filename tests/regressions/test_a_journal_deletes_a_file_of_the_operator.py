@@ -1,4 +1,4 @@
-"""A hot journal beside a file named a super-journal, and opening the store deleted the file of that name, whatever it was.
+"""A hot journal beside a file named a super-journal, and opening the store deleted any file of that name.
 
 SQLite plays the journal back and deletes the super-journal, whose name is in the journal. A store has none, so such a journal is refused
 before SQLite sees it. The brother: files beside a store that are hard links of other files, which SQLite shortens and overwrites.

@@ -45,7 +45,7 @@ std::optional<std::string> problem_of_names(const std::string& path);
 std::optional<std::string> problem_of_names_beside(const std::string& path);
 
 // Why the journal beside a file must not be played back: it names a super-journal, of a transaction on several databases, and
-// SQLite deletes the file of that name, whatever it is. No transaction of a store is on several databases.
+// SQLite deletes any file of that name. No transaction of a store is on several databases.
 std::optional<std::string> problem_of_journal(const std::string& path);
 
 class SqliteFile {
