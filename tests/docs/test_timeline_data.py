@@ -327,7 +327,8 @@ def test_a_timeline_shows_itself_with_all_its_forms(store: rc.Store) -> None:
 
 
 def test_without_anywidget_the_picture_is_shown(store: rc.Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "resonate_core.timeline.widget", None)
+    for name in ("timeline.widget", "notebook.diff_widget"):
+        monkeypatch.setitem(sys.modules, f"resonate_core.{name}", None)
     figure = rc.display.timeline(store)
     assert figure._repr_mimebundle_() == {} and "<svg" in figure._repr_html_()
     assert rc.diff(store, store.fork())._repr_mimebundle_() == {}
