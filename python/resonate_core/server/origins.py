@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from ..base.loopback import is_loopback
 from ..http.host_names import is_own_name
+from ..http.same_origin import is_same_origin
 from ..http.single_headers import doubled
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ _MOST_REMEMBERED = 1000
 JOB_STREAM = "/jobs/claimable"
 #: ... and the beginnings of the paths of all streams.
 _STREAMS = ("/poll/", JOB_STREAM)
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Origins:
@@ -73,7 +73,7 @@ class Origins:
                 self._accepted.add(host)
         if origin is not None:
             shown = origin.decode("latin-1")
-            if not (self._any_origin or shown in self._origins or _is_same(shown, host, scope["scheme"])):
+            if not (self._any_origin or shown in self._origins or is_same_origin(shown, _text(host), scope["scheme"])):
                 return 403, f"Origin must be this server's own or one of server.cors_origins, got {shown!r}"
         elif site in (b"cross-site", b"same-site") and path.startswith(_STREAMS) and not self._any_origin:
             # A page may embed a stream as a picture: the request has no Origin then, and the messages would be lost.
@@ -108,16 +108,5 @@ def _is_zero(parameters: list[bytes]) -> bool:
     return any(one.startswith(b"q=") and not one[2:].strip(b"0.") for one in parameters)
 
 
-def _is_same(origin: str, host: bytes | None, scheme: str) -> bool:
-    """Return whether an origin is the server itself. A proxy before it may add TLS, so that the schemes differ."""
-    try:
-        its, ours = urlsplit(origin), urlsplit("//" + (host or b"").decode("latin-1"))
-        default = _DEFAULT_PORTS.get(its.scheme)
-        return (
-            default is not None
-            and not (its.scheme == "http" and scheme == "https")
-            and its.hostname is not None
-            and (its.hostname, its.port or default) == (ours.hostname, ours.port or default)
-        )
-    except ValueError:
-        return False
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("latin-1")

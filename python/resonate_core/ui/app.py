@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from .._core import Envelope, RequestLimits
 from ..base.log_lines import escape_lines
 from ..errors import ResonateError, StoreBusy, StoreError
+from ..http.same_origin import is_same_origin
 from ..http.single_headers import doubled
 from . import jobs, lookups, messages, overview, pytest_export, queues, schedules, stuck_list, travel, workers, workflows
 from .access import Refused, StoreAccess
@@ -23,6 +24,7 @@ from .events import Ticker
 from .files import Assets
 from .parameters import BadParameter, Parameters
 from .principal import Principal
+from .receiving import MOST_UPLOADS, read_body
 from .redaction import Redaction
 from .rooms import DASHBOARD, Places, Room, Turns, room_of
 
@@ -84,17 +86,12 @@ OTHERS: dict[str, View] = {
 #: Every name below `api/` that takes a GET, and every one that takes a POST.
 READS: frozenset[str] = frozenset((*VIEWS, *OTHERS, "session", "events", "travel/pytest"))
 ACTS: frozenset[str] = frozenset(("do", "travel", "travel/fork"))
-_MOST_BODY, _MOST_RECORDING = 2_097_152, 33_554_432
 #: The most characters of an error that are searched for redacted values and answered.
 _MOST_WHY = 4096
-#: Seconds for which a body is waited for.
-_BODY_TIMEOUT = 30
 #: Seconds between two looks at the minutes that have ended.
 _MINUTE = 60
 #: The number of threads for views, which may scan, of tenants and of the others, and for actions and uploads. A room has all but one.
 _READS, _OWN_READS, _ACTS, _UPLOADS = 2, 3, 2, 2
-#: The most recordings of a room that arrive at a time.
-_MOST_UPLOADS = 2
 
 
 class UiApp:
@@ -130,7 +127,7 @@ class UiApp:
         self._acts = Turns("resonate-ui-actions", _ACTS)
         self._uploads = Turns("resonate-ui-uploads", _UPLOADS)
         self._requests = Places(dashboard.options.requests, "ui.requests", "requests to the dashboard", 429)
-        self._arriving = Places(_MOST_UPLOADS, "uploads", "recordings on their way", 429)
+        self._arriving = Places(MOST_UPLOADS, "uploads", "recordings on their way", 429)
         self._ticker: Ticker | None = None
         self._has_indexes = dashboard.read_only  # a dashboard that only reads changes no file
 
@@ -307,11 +304,7 @@ class UiApp:
             await _answer(send, 200, _dumped(made), _JSON, _NO_STORE)
 
     async def _posted(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive) -> Any:
-        most = _MOST_RECORDING if name == "travel" else _MOST_BODY
-        try:
-            body = await asyncio.wait_for(_body(scope, receive, most), _BODY_TIMEOUT)
-        except asyncio.TimeoutError as error:  # in Python 3.10 it is not the built-in TimeoutError
-            raise Refused(408, f"the body did not arrive within {_BODY_TIMEOUT} s") from error
+        body = await read_body(name, receive)
         access = self._access(who, redaction)
         if name == "do":
             return await self._turn(who, lambda: redaction.document(run_action(access, parsed(body), self.dashboard)), self._acts)
@@ -328,7 +321,8 @@ class UiApp:
         if _header(scope, b"x-resonate-ui") != "1":
             raise Refused(403, "the header x-resonate-ui: 1 is missing")
         origin = _header(scope, b"origin")
-        if origin is not None and origin not in self._origins and not _is_own(origin, _header(scope, b"host")):
+        own = origin in self._origins or is_same_origin(origin or "", _header(scope, b"host"), scope.get("scheme", "http"))
+        if origin is not None and not own:
             raise Refused(403, f"Origin must be that of this dashboard, got {origin[:200]!r}")
 
     def _need_read(self, who: Principal) -> None:
@@ -375,27 +369,6 @@ def _header(scope: Scope, name: bytes) -> str | None:
             text: str = value.decode("latin-1")
             return text
     return None
-
-
-def _is_own(origin: str, host: str | None) -> bool:
-    try:
-        return host is not None and urlsplit(origin).netloc.lower() == host.lower()
-    except ValueError:
-        return False
-
-
-async def _body(scope: Scope, receive: Receive, most: int) -> bytes:
-    parts, size, more = [], 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refused(400, "the client has disconnected")
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > most:
-            raise Refused(413, f"the body must have at most {most} bytes, got more")
-        more = message.get("more_body", False)
-    return b"".join(parts)
 
 
 def _dumped(made: Mapping[str, Any]) -> bytes:

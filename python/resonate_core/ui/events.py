@@ -15,6 +15,7 @@ from ..base.stopwatch import seconds
 from ..errors import ResonateError
 from .access import Refused
 from .principal import Principal
+from .receiving import until_disconnect
 from .rooms import DASHBOARD, Places, Room, room_of
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Ticker:
         stream = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
         await send({"type": "http.response.start", "status": 200, "headers": [*kept, *stream]})
         await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
-        gone = asyncio.ensure_future(_until_disconnect(receive))
+        gone = asyncio.ensure_future(until_disconnect(receive))
         if self._looking is None or self._looking.done():
             self._looking = asyncio.ensure_future(self._look())
         try:
@@ -222,9 +223,3 @@ async def _paced(timeout: float, gone: asyncio.Future[None]) -> tuple[int, dict[
     """Return an event after a time, whatever happened: when the store changes tells what others do."""
     await asyncio.wait({gone}, timeout=max(timeout, 0))
     return 0, {"changed": True, "now": None}  # `_visible` numbers it
-
-
-async def _until_disconnect(receive: Receive) -> None:
-    message: Any = None
-    while message is None or message["type"] != "http.disconnect":
-        message = await receive()

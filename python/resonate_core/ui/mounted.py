@@ -17,7 +17,7 @@ from .app import UiApp
 from .dashboard import Dashboard
 from .local import local_role
 from .options import ROLES, Role, UiOptions
-from .principal import Principal
+from .principal import Principal, principal_of
 from .proxy import ServerUi
 
 if TYPE_CHECKING:
@@ -84,12 +84,8 @@ class MountedUi:
             return self._app
 
     def _principal(self, scope: Scope) -> Principal:
-        found, address = self._who(scope), client_address(scope)
-        if isinstance(found, Principal):
-            return replace(found, address=address) if found.address is None else found
-        if found not in ROLES:
-            raise TypeError(f"role must be one of {', '.join(ROLES)}, or a Principal, got {found!r}")
-        return Principal(found, address=address)
+        found = principal_of(self._who(scope))
+        return replace(found, address=client_address(scope)) if found.address is None else found
 
     def end_streams(self) -> None:
         """End every stream of events, because the server stops. Call it in the event loop."""
@@ -133,7 +129,8 @@ def create_ui(
         role: What every user may do: `none`, `read` or `operate`. Or a function that takes the ASGI scope of a request and returns
             the role or a `Principal`, for example from the session of the app. Without it, every user has the role `none`, and a
             warning is logged: behind a proxy, the requests of strangers seem to come from this machine, too. For the URL of a
-            server, the server decides by tokens.
+            server, the server decides by tokens, and `role` alone decides for which requests `token` is sent: a `Principal` with a
+            prefix, an issuer or `restrict` is refused with 403 there, and its name is in no audit line of the server.
         prefix: The path below which the app serves if nothing mounts it, such as `/jobs`; see `MountedUi.matches`.
         redact_keys: As in `UiOptions`.
         redact_types: As in `UiOptions`.
@@ -161,7 +158,7 @@ def create_ui(
     """
     if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
         raise ValueError(f"prefix must begin with a slash and not end with one, got {prefix!r}")
-    if isinstance(role, str) and role not in ROLES:
+    if role is not None and not (role in ROLES if isinstance(role, str) else callable(role)):
         raise ValueError(f"role must be one of {', '.join(ROLES)}, or a function, got {role!r}")
     if not isinstance(store, (Store, str, os.PathLike)):
         raise TypeError(f"store must be a Store, the path of one, or a URL, got {type(store).__name__}")

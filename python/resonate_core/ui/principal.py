@@ -11,7 +11,7 @@ from .options import ROLES, Role
 if TYPE_CHECKING:
     from .._core import Envelope
 
-__all__ = ["Principal"]
+__all__ = ["Principal", "principal_of"]
 
 
 #: The queue of jobs that name none: everybody who may enqueue may use it.
@@ -70,3 +70,16 @@ class Principal:
     def sees(self, id: str) -> bool:
         """Return whether an id is visible."""
         return id.startswith(self.prefix)
+
+
+def principal_of(found: Role | Principal) -> Principal:
+    """Return the principal of what a function of an app has returned.
+
+    Raises:
+        TypeError: It is neither a role nor a principal.
+    """
+    if isinstance(found, Principal):
+        return found
+    if found not in ROLES:
+        raise TypeError(f"role must be one of {', '.join(ROLES)}, or a Principal, got {found!r}")
+    return Principal(found)

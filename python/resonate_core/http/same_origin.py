@@ -1,0 +1,35 @@
+"""Whether an `Origin` is that of the server that it was sent to: the one place that parses it."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+__all__ = ["is_same_origin"]
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def is_same_origin(origin: str, host: str | None, scheme: str) -> bool:
+    """Return whether an origin is the server itself. A proxy before it may add TLS, so that the schemes differ.
+
+    Args:
+        origin: The value of `Origin`, which may be any text.
+        host: The value of `Host`; None without one.
+        scheme: That of the request, as the server sees it.
+
+    Example:
+        >>> from resonate_core.http.same_origin import is_same_origin
+        >>> [is_same_origin(one, "shop:80", "http") for one in ("http://shop", "https://shop:80", "http://shop:81", "null", "http://[")]
+        [True, True, False, False, False]
+    """
+    try:
+        its, ours = urlsplit(origin), urlsplit("//" + (host or ""))
+        default = _DEFAULT_PORTS.get(its.scheme)
+        return (
+            default is not None
+            and not (its.scheme == "http" and scheme == "https")
+            and its.hostname is not None
+            and (its.hostname, its.port or default) == (ours.hostname, ours.port or default)
+        )
+    except ValueError:
+        return False
