@@ -26,7 +26,7 @@ def token(**claims: Any) -> str:
 
 
 class Stream:
-    """A client of `api/events`, which goes when it is told to."""
+    """A client of `api/events`, which goes at `end`."""
 
     def __init__(self, app: Any, bearer: str | None) -> None:
         self.status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
