@@ -50,19 +50,18 @@ def portions(lines: Iterable[bytes], limits: RequestLimits) -> Iterator[Portion]
     long: list[bytes] = []
     records = 0
     for line in lines:
-        envelope: Envelope | None = Envelope(line, limits)
-        size = envelope.records
+        decoded = Envelope(line, limits)
+        size = decoded.records
         records += size
-        if size > LONG:
-            envelope = None  # decoded again when it runs
+        added = [] if size > LONG else [decoded]
+        del decoded  # a long one is decoded again when it runs
         is_other_kind = bool(short if size > LONG else long)
         if is_other_kind or (records > MOST_RECORDS and (short or long)):
             yield Portion(short, long, limits, following=True)
             short, long, records = [], [], size
-        if envelope is None:
+        short += added
+        if not added:
             long.append(line)
-        else:
-            short.append(envelope)
     yield Portion(short, long, limits, following=False)
 
 
