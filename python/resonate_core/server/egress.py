@@ -209,7 +209,7 @@ def _name(text: str) -> str:
 class SystemResolver:
     """Returns the addresses of a name, from the system, the preferred one first. It belongs to one event loop.
 
-    A look-up takes a thread until the name servers have answered or the system gives up, even if nobody waits for it any more. So
+    A look-up takes a thread until the name servers have answered or the system gives up, even if no call waits for it any more. So
     there are threads for this alone, and the names of one domain have a few.
 
     Args:
