@@ -133,6 +133,7 @@ PostgresAddress PostgresAddress::parse(const std::string& url) {
   if (address.schema.starts_with("pg_") || address.schema == "information_schema")
     refuse_url("schema must not begin with pg_ or be information_schema, which are PostgreSQL's own, got " +
                resonate::quoted(address.schema));
+  address.owner = take_parameter(address.url, "owner").value_or("");
   const std::string prepared = take_parameter(address.url, "prepared").value_or("yes");
   if (prepared != "yes" && prepared != "no") refuse_url("prepared must be yes or no, got " + resonate::quoted(prepared));
   address.prepared = prepared == "yes";

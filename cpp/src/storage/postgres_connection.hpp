@@ -53,6 +53,7 @@ struct PostgresAddress {
   std::string host;  // instead of the URL's, if not empty
   std::string port;
   std::string schema;  // the tables' schema
+  std::string owner;   // a role that may own the schema and the tables, beside those that may in any case; empty: none
   bool prepared = true;
   bool listens = true;      // whether processes notify each other of commits
   std::string listen_host;  // a server to listen at, past a pooler; empty: that of the URL
