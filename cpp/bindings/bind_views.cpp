@@ -223,6 +223,44 @@ Dicts hours(const Views& self, const OptionalStr& queue, const OptionalInstant& 
   return Dicts(std::move(made));
 }
 
+py::dict counts_dict(const std::array<std::int64_t, kJobStates>& counts) {
+  py::dict made;
+  for (std::size_t state = 0; state < kJobStates; ++state)
+    made[py::str(std::string(resonate::name_of(static_cast<JobState>(state))))] = counts[state];
+  return made;
+}
+
+constexpr std::size_t kMostTotals = 10'000;
+
+JsonDict queue_totals(const Views& self, const Int& limit, const Shown<"collections.abc.Iterable[str]">& keep, const Int& aged) {
+  const std::size_t most = size_of(limit, "limit", 0, 0, kMostTotals);
+  const std::size_t looked_at = size_of(aged, "aged", 0, 0, kMostTotals);
+  const std::vector<std::string> named = texts(keep, "keep");
+  Instant at = 0;
+  const QueueTotals totals = on_few_rows(self, [&](Storage& storage, Instant now) {
+    at = now;
+    return totals_of(storage, named, most, looked_at, now);
+  });
+  const auto latency = [at](Instant oldest) { return oldest == kUnset ? 0 : std::max<Duration>(0, saturating_sub(at, oldest)); };
+  py::list queues;
+  for (const QueueTotals::One& one : totals.shown) {
+    py::dict queue;
+    queue["name"] = one.queue->name;
+    queue["counts"] = counts_dict(one.queue->counts);
+    queue["latency"] = latency(one.oldest_pending_at);
+    queues.append(std::move(queue));
+  }
+  py::dict others;
+  others["queues"] = totals.others;
+  others["counts"] = counts_dict(totals.counts_of_others);
+  others["latency"] = latency(totals.oldest_of_others);
+  py::dict made;
+  made["queues"] = std::move(queues);
+  made["others"] = std::move(others);
+  made["paused"] = totals.paused;
+  return JsonDict(std::move(made));
+}
+
 template <class Sequence>
 void bind_found(py::module_& module, const char* name, const char* records, const char* doc) {
   py::class_<Sequence> bound(module, name, doc);
@@ -382,6 +420,29 @@ Example:
     >>> _ = store.jobs.enqueue("t")
     >>> [(hour["at"], hour["enqueued"]) for hour in store.views.hours("default")[0]["hours"]]
     [(0, 1)]
+)doc")
+      .def("queue_totals", &queue_totals, py::arg("limit") = 100, py::kw_only(), py::arg("keep") = py::tuple(),
+           py::arg("aged") = 1000, R"doc(
+Return the jobs of the queues by state, for a scrape: of some queues by name, of all others added up.
+
+Args:
+    limit: The most queues by name, 0..10000.
+    keep: Queues that come first, if they exist; then those with the most pending jobs.
+    aged: In how many queues the oldest pending job is looked up, 0..10000: the first in this order.
+
+Returns:
+    `queues`, each with `name`, `counts` by state and `latency` (how long the oldest pending job has waited, ms; 0 if it was not looked up); `others`, with their number
+    (`queues`), `counts` and `latency`; and `paused`, the number of paused queues.
+
+Raises:
+    Invalid: A number is out of range.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = [store.jobs.enqueue("t", queue=name) for name in ("mail", "mail", "video")]
+    >>> totals = store.views.queue_totals(1)
+    >>> [(one["name"], one["counts"]["pending"]) for one in totals["queues"]], totals["others"]["counts"]["pending"]
+    ([('mail', 2)], 1)
 )doc");
 
   KeywordMethod<&jobs>::bind(bound, "jobs",

@@ -122,7 +122,9 @@ std::vector<std::pair<std::string, std::vector<QueueHour>>> hours_of(Storage& st
   std::vector<std::pair<std::string, std::vector<QueueHour>>> all;
   for (const QueueRef& one : queues) {
     std::vector<QueueHour> hours;
-    for (const HourRef& ended : storage.hours(one->name, since)) hours.push_back(ended->counted);
+    const bool ended_before = one->hour && one->hour->hour <= since;  // no hour ends behind the present one
+    if (!ended_before)
+      for (const HourRef& ended : storage.hours(one->name, since)) hours.push_back(ended->counted);
     if (one->hour && one->hour->hour >= since) hours.push_back(*one->hour);
     all.emplace_back(one->name, std::move(hours));
   }

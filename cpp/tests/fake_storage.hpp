@@ -22,7 +22,7 @@ class FailingStorage : public Storage {
   Instant first_due() override { return inner_->first_due(); }
   std::vector<RowRef> rows(const RowRange& range) override { return inner_->rows(range); }
   std::vector<ScheduleRef> schedules(const ScheduleRange& range) override { return inner_->schedules(range); }
-  std::vector<QueueRef> queues() override { return inner_->queues(); }
+  std::vector<QueueRef> queues(std::size_t most) override { return inner_->queues(most); }
   std::vector<HourRef> hours(std::string_view queue, std::int64_t since) override { return inner_->hours(queue, since); }
   std::vector<std::string> holders(std::string_view after, std::size_t limit) override { return inner_->holders(after, limit); }
   std::vector<EdgeRef> edges(const EdgeRange& range) override { return inner_->edges(range); }

@@ -255,7 +255,8 @@ struct Request {
 
 // Returns whether the request stores nothing and is followed by no internal steps.
 bool is_read(const Operation& operation) noexcept;
-// Returns whether the request can read every row: a search, or a change of all jobs that a filter chooses.
+// Returns whether the request can read every row or every queue: a search, a list of all queues, or a change of all jobs that a
+// filter chooses.
 bool may_read_many(const Operation& operation) noexcept;
 // Returns how many records the request names, at least 1 unless a list is empty: the jobs that it enqueues, starts, completes or
 // asks for, the tasks of a heartbeat. It is a measure of its work and of its reply. What a filter chooses is not counted.

@@ -187,8 +187,8 @@ class Storage {
   virtual Instant first_due() = 0;
   virtual std::vector<RowRef> rows(const RowRange& range) = 0;
   virtual std::vector<ScheduleRef> schedules(const ScheduleRange& range) = 0;
-  // Returns all queues by name.
-  virtual std::vector<QueueRef> queues() = 0;
+  // Returns the queues by name, the first `most` of them.
+  virtual std::vector<QueueRef> queues(std::size_t most = SIZE_MAX) = 0;
   // Returns the ended hours of a queue from `since` on, in order.
   virtual std::vector<HourRef> hours(std::string_view queue, std::int64_t since) = 0;
   // Returns the first pids in order, at most `limit`, that hold tasks without jobs, those after `after`.

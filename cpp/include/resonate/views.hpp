@@ -4,6 +4,7 @@
 // `now`: rows are shown as replies show them at this instant.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -77,5 +78,22 @@ std::vector<ScheduleRef> late_schedules(Storage& storage, std::size_t limit, Ins
 // The hours of one queue or of all from `since` (an hour) on, in order, with the present one.
 std::vector<std::pair<std::string, std::vector<QueueHour>>> hours_of(Storage& storage, const std::optional<std::string>& queue,
                                                                      std::int64_t since);
+
+// The jobs of all queues, for a scrape: of some queues by name, of the others added up.
+struct QueueTotals {
+  using Counts = std::array<std::int64_t, kJobStates>;
+  struct One {
+    QueueRef queue;
+    Instant oldest_pending_at = kUnset;
+  };
+  std::vector<One> shown;
+  std::size_t others = 0;  // the number of queues that are not shown
+  Counts counts_of_others{};
+  Instant oldest_of_others = kUnset;
+  std::size_t paused = 0;  // of all queues
+};
+// Shows the queues of `named` that exist, and then those with the most pending jobs, `most` in all. The oldest pending job is
+// looked up in the first `aged` queues of that order: a look-up is a round trip to a database.
+QueueTotals totals_of(Storage& storage, const std::vector<std::string>& named, std::size_t most, std::size_t aged, Instant now);
 
 }  // namespace resonate

@@ -167,8 +167,9 @@ bool Machine::counts_exclude(const JobFilter& filter) {
     const Queue* queue = set_.find_queue(*filter.queue);
     return !queue || !some(*queue);
   }
-  const std::vector<QueueRef> queues = set_.queues();
-  return std::none_of(queues.begin(), queues.end(), [&](const QueueRef& queue) { return some(*queue); });
+  // Under the lock, a store with many queues is searched without their counts; the search itself is limited there.
+  const std::optional<std::vector<QueueRef>> queues = set_.queues_within_limit();
+  return queues && std::none_of(queues->begin(), queues->end(), [&](const QueueRef& queue) { return some(*queue); });
 }
 
 Reply Machine::run(JobSearch& request) {

@@ -61,14 +61,20 @@ Reply Machine::run(QueueList&) {
 }
 
 Reply Machine::run(JobStats& request) {
-  if (request.queue && !set_.find_queue(*request.queue)) return no_queue(*request.queue);
   Shared<JobReply> job_reply(new JobReply);
-  for (QueueRef& queue : set_.queues()) {
-    if (request.queue ? queue->name != *request.queue : !in_scope(queue->name)) continue;
+  const auto add = [&](QueueRef queue) {
     JobReply::Statistics statistics;
-    statistics.oldest_pending_at = set_.oldest_pending(queue->name, now_);
+    statistics.oldest_pending_at = set_.oldest_pending(*queue, now_);
     statistics.queue = std::move(queue);
     job_reply->statistics.push_back(std::move(statistics));
+  };
+  if (request.queue) {
+    const Queue* const queue = set_.find_queue(*request.queue);
+    if (!queue) return no_queue(*request.queue);
+    add(QueueRef(queue));
+  } else {
+    for (QueueRef& queue : set_.queues())
+      if (in_scope(queue->name)) add(std::move(queue));
   }
   Reply reply = ok();
   reply.jobs = std::move(job_reply);

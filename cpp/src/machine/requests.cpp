@@ -28,7 +28,8 @@ bool is_read(const Operation& operation) noexcept {
 }
 
 bool may_read_many(const Operation& operation) noexcept {
-  return is_one_of<PromiseSearch, TaskSearch, ScheduleSearch, JobSearch>(operation) || choosing_filter(operation);
+  if (const auto* const stats = std::get_if<JobStats>(&operation)) return !stats->queue;
+  return is_one_of<PromiseSearch, TaskSearch, ScheduleSearch, JobSearch, QueueList>(operation) || choosing_filter(operation);
 }
 
 std::size_t records_of(const Operation& operation) noexcept {

@@ -90,7 +90,10 @@ class WorkingSet {
   QueueEntry& edit_queue_entry(std::string_view name);
   // Stores an hour of the queue that has ended, and deletes those before `kept_from`.
   void end_hour(const std::string& queue, const QueueHour& counted, std::int64_t kept_from);
+  // If there are more than limit_rows_read() permits, reached_row_limit() is true and none are returned.
   std::vector<QueueRef> queues();
+  // The same, but nothing is returned in place of a limit that was reached.
+  std::optional<std::vector<QueueRef>> queues_within_limit();
   // Returns the queue's job that holds the unique key at `now`, or null.
   Entry* holder_of_key(std::string_view queue, const std::string& key, Instant now);
   // The rows of a range, and the first of them or null. The set keeps what it reads, for ranges that one transaction reads
@@ -98,7 +101,7 @@ class WorkingSet {
   std::vector<Entry*> all_of(RowRange range);
   Entry* first_of(RowRange range);
   // Returns the instant since which the longest-waiting runnable job has been runnable; kUnset if none is runnable.
-  Instant oldest_pending(std::string_view queue, Instant now);
+  Instant oldest_pending(const Queue& queue, Instant now);
   // Returns whether the outbox contains an unblock of the promise.
   bool has_unblock(std::string_view id);
 

@@ -45,7 +45,16 @@ void WorkingSet::end_hour(const std::string& queue, const QueueHour& counted, st
 }
 
 std::vector<QueueRef> WorkingSet::queues() {
-  std::vector<QueueRef> all = storage_->queues();
+  std::optional<std::vector<QueueRef>> all = queues_within_limit();
+  if (!all) reached_row_limit_ = true;
+  return std::move(all).value_or(std::vector<QueueRef>());
+}
+
+std::optional<std::vector<QueueRef>> WorkingSet::queues_within_limit() {
+  const bool limited = rows_left_ != SIZE_MAX;
+  std::vector<QueueRef> all = storage_->queues(limited ? rows_left_ + 1 : SIZE_MAX);
+  if (limited && all.size() > rows_left_) return std::nullopt;
+  if (limited) rows_left_ -= all.size();
   std::erase_if(all, [this](const QueueRef& stored) { return queues_of_jobs_.contains(stored->name); });
   for (const auto& [name, entry] : queues_of_jobs_) all.push_back(entry.now);
   std::sort(all.begin(), all.end(), [](const QueueRef& a, const QueueRef& b) { return a->name < b->name; });
@@ -61,9 +70,10 @@ WorkingSet::Entry* WorkingSet::holder_of_key(std::string_view queue, const std::
 }
 
 // Within one priority, claims take the job that has been runnable longest first, so reading the first of each priority is enough.
-Instant WorkingSet::oldest_pending(std::string_view queue, Instant now) {
+Instant WorkingSet::oldest_pending(const Queue& queue, Instant now) {
+  if (queue.counts[static_cast<std::size_t>(JobState::pending)] == 0) return kUnset;
   Instant oldest = kNever;
-  for (RowRange range = jobs_to_claim(queue);;) {
+  for (RowRange range = jobs_to_claim(queue.name);;) {
     Cursor cursor(*this, range, 1, Cursor::Reads::once, [now](const Row& row) { return !row.dead_at(now); });
     const RowRef* const first = cursor.peek();
     if (!first) return oldest == kNever ? kUnset : oldest;

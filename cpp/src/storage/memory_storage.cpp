@@ -151,14 +151,14 @@ std::vector<MessageRef> MemoryStorage::messages(const MessageRange& range) {
   return found;
 }
 
-std::vector<QueueRef> MemoryStorage::queues() {
+std::vector<QueueRef> MemoryStorage::queues(std::size_t most) {
   require_consistent();
-  std::vector<QueueRef> all;
+  std::vector<QueueRef> found;
   queues_.visit_all([&](const QueueRef& queue) {
-    all.push_back(queue);
-    return true;
+    if (found.size() < most) found.push_back(queue);
+    return found.size() < most;
   });
-  return all;
+  return found;
 }
 
 std::vector<HourRef> MemoryStorage::hours(std::string_view queue, std::int64_t since) {

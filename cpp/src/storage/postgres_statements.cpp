@@ -110,7 +110,7 @@ std::string text_of(PostgresQuery which) {
              "first.due_kind "
              "IS NULL THEN first.id END FROM (VALUES (1)) AS always LEFT JOIN (SELECT due_at, due_kind, id FROM promises WHERE "
              "due_at >= ? ORDER BY due_at, due_kind, id LIMIT 1) AS first ON true";
-    case PostgresQuery::queues: return "SELECT body, name FROM queues ORDER BY name";
+    case PostgresQuery::queues: return "SELECT body, name FROM queues ORDER BY name LIMIT ?";
     case PostgresQuery::insert_queues: return insert_into("queues", kQueueColumns);
     // By the places of the rows: the planner cannot choose to read all versions of a queue.
     case PostgresQuery::delete_queues:

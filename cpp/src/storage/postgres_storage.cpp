@@ -358,9 +358,9 @@ std::vector<Submission> PostgresStorage::submissions(const SubmissionRange& rang
   });
 }
 
-std::vector<QueueRef> PostgresStorage::queues() {
+std::vector<QueueRef> PostgresStorage::queues(std::size_t most) {
   return guarded("read", [&] {
-    const PostgresResult result = run(PostgresQuery::queues);
+    const PostgresResult result = run(PostgresQuery::queues, PostgresParameters().limit(most));
     std::vector<QueueRef> all;
     for (int at = 0; at < result.rows(); ++at) {
       all.push_back(queue_of_json(result.row(at).text(0)));

@@ -64,7 +64,7 @@ std::string text_of(Sql which) {
     case Sql::delete_row: return "DELETE FROM resonate_promises WHERE id = ?";
     case Sql::delete_rows: return "DELETE FROM resonate_promises WHERE id IN (" + repeated("?", kRowsAtOnce) + ")";
     case Sql::load_queue: return "SELECT body FROM resonate_queues WHERE name = ?";
-    case Sql::queues: return "SELECT body, name FROM resonate_queues ORDER BY name";
+    case Sql::queues: return "SELECT body, name FROM resonate_queues ORDER BY name LIMIT ?";
     case Sql::replace_queue: return "INSERT OR REPLACE INTO resonate_queues (name, body) VALUES (?, ?)";
     case Sql::delete_queue: return "DELETE FROM resonate_queues WHERE name = ?";
     case Sql::hours: return "SELECT body FROM resonate_queue_hours WHERE queue = ? AND hour >= ? ORDER BY hour";

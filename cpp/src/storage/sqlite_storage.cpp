@@ -283,10 +283,11 @@ QueueRef SqliteStorage::find_queue(std::string_view name) {
   });
 }
 
-std::vector<QueueRef> SqliteStorage::queues() {
+std::vector<QueueRef> SqliteStorage::queues(std::size_t most) {
   return guarded("read", [&] {
     std::vector<QueueRef> all;
     Query queues = query(Sql::queues);
+    queues.limit(most);
     while (queues.step()) {
       all.push_back(queue_of_json(queues.text_at(0)));
       require_name(all.back()->name, queues.text_at(1));

@@ -32,7 +32,7 @@ class SqliteStorage final : public Storage, private OpenConnection {
   Instant first_due() override;
   std::vector<RowRef> rows(const RowRange& range) override;
   std::vector<ScheduleRef> schedules(const ScheduleRange& range) override;
-  std::vector<QueueRef> queues() override;
+  std::vector<QueueRef> queues(std::size_t most = SIZE_MAX) override;
   std::vector<HourRef> hours(std::string_view queue, std::int64_t since) override;
   std::vector<std::string> holders(std::string_view after, std::size_t limit) override;
   std::vector<EdgeRef> edges(const EdgeRange& range) override;

@@ -227,9 +227,8 @@ class Metrics:
         self.dropped.set(counts["dropped"])
         waiting = store.messages(limit=1)
         self.outbox_oldest.set(max(0, store.now - waiting[0].queued_at) / 1000 if waiting else 0)
-        queues = store.queues.stats()
-        self._jobs.queues, self._jobs.attempts, self._jobs.entered = queues, counting.job_attempts, counting.job_states
-        self._queues.update(queues, counting.queue_counts())
+        self._jobs.queues = self._queues.update(store, counting.queue_counts())
+        self._jobs.attempts, self._jobs.entered = counting.job_attempts, counting.job_states
         problems = store.problems()
         self.set_aside.set(sum(problem.name == "schedule_set_aside" for problem in problems))
         self.submissions_refused.set(sum(problem.name == "submission_refused" for problem in problems))

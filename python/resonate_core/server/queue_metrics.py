@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from .._core import Watch
 
+if TYPE_CHECKING:
+    from .._core import Store
+
 __all__ = ["REST", "QueueMetrics"]
 
+#: The most queues without a label of which the oldest pending job is looked up: those with the most pending jobs.
+_MOST_AGED = 1000
 #: The value of the label `queue` of all queues beyond the limit. To Prometheus an empty label is a missing one.
 REST = ""
 
@@ -46,25 +51,28 @@ class QueueMetrics(Collector):
     def __init__(self, most: int) -> None:
         self._most = most
         self._named: set[str] = set()
-        self._stats: Sequence[Mapping[str, Any]] = ()
+        self._totals: Sequence[tuple[str, Mapping[str, Any]]] = ()
         self._counts: Sequence[Mapping[str, Any]] = ()
 
-    def update(self, stats: Sequence[Mapping[str, Any]], counts: Sequence[Mapping[str, Any]]) -> None:
-        """Take what the store says of its queues.
+    def update(self, store: Store, counts: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Ask the store for its queues. Clients may make any number of them, so only those with a label are read one by one.
 
         Args:
-            stats: `Store.queues.stats()`.
+            store: The store.
             counts: `Watch.queue_counts()`.
+
+        Returns:
+            Counts and latencies that cover all queues: those with a label, and the sum of the others.
+
+        Raises:
+            StoreError: The store failed.
         """
-        there = {queue["name"] for queue in stats} | {queue["queue"] for queue in counts if queue["queue"] is not None}
-        named = self._named & there
-        # The queues with the most runnable jobs first: they are what an operator looks for.
-        waiting = sorted(stats, key=lambda queue: (-queue["counts"].get("pending", 0), queue["name"]))
-        for name in (*(queue["name"] for queue in waiting), *sorted(there)):
-            if len(named) >= self._most:
-                break
-            named.add(name)
-        self._named, self._stats, self._counts = named, stats, counts
+        found = store.views.queue_totals(self._most, keep=self._named, aged=self._most + _MOST_AGED)
+        self._named, self._counts = {queue["name"] for queue in found["queues"]}, counts
+        self._totals = [(queue["name"], queue) for queue in found["queues"]]
+        if found["others"]["queues"]:
+            self._totals = [*self._totals, (REST, found["others"])]
+        return [totals for _, totals in self._totals]
 
     def _label(self, name: str | None) -> str:
         return name if name is not None and name in self._named else REST
@@ -97,12 +105,9 @@ class QueueMetrics(Collector):
         )
         depths: dict[str, dict[str, int]] = {}
         waits: dict[str, int] = {}
-        for queue in self._stats:
-            label = self._label(queue["name"])
-            depth = depths.setdefault(label, {})
-            for state, count in queue["counts"].items():
-                depth[state] = depth.get(state, 0) + count
-            waits[label] = max(waits.get(label, 0), queue["latency"] or 0)
+        for label, totals in self._totals:
+            depths[label] = dict(totals["counts"])
+            waits[label] = totals["latency"]
         for label, depth in sorted(depths.items()):
             for state, count in depth.items():
                 jobs.add_metric([label, state], count)

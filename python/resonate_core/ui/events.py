@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -192,16 +191,12 @@ class Ticker:
         return False
 
     def _facts(self) -> dict[str, Any]:
-        counts: Counter[str] = Counter()
-        paused = 0
-        for queue in self._store.queues.stats():
-            counts.update(queue["counts"])
-            paused += queue["paused"]
+        queues = self._store.views.queue_totals(0, aged=0)
         messages = self._store.outbox_counts()["waiting"]
         return {
             "now": self._store.now,
-            "counts": dict(counts),
-            "paused": paused,
+            "counts": queues["others"]["counts"],
+            "paused": queues["paused"],
             "messages": messages,
             "nextDue": self._store.next_due(),
         }

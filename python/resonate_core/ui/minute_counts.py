@@ -75,7 +75,8 @@ class MinuteCounts:
         self._minute, self._hour = minute, hour
 
     def _keep(self, first: int, end: int, events: dict[str, list[int]]) -> None:
-        depths = {one["name"]: int(one["counts"]["pending"]) for one in self._store.queues.stats()}
+        deepest = self._store.views.queue_totals(_MOST_QUEUES, aged=0)["queues"]
+        depths = {one["name"]: int(one["counts"]["pending"]) for one in deepest}
         share = end - first
         counted: dict[str, _Counts] = {}
         for name in events.keys() | depths.keys():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .._core import Job, ManualClock, Store
 from ..calls.call import envelope
 from ..calls.store_threads import call_apart
-from ..errors import ResonateError
+from ..errors import NotFound, ResonateError
 from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_request, refusal, unless_held
 from .outcomes import Outcome
 
@@ -104,9 +104,14 @@ class StoreClient:
         return cast("Sequence[Job]", self._jobs.search(ids, state="scheduled", tags=tags, limit=1000))
 
     def waiting(self, queues: Iterable[str]) -> int:
-        wanted = set(queues)
-        found = [each for each in self.store.queues.stats() if each["name"] in wanted and not each["paused"]]
+        found = [each for each in map(self._stats_of, set(queues)) if each is not None and not each["paused"]]
         return sum(each["counts"][state] for each in found for state in WAITING)
+
+    def _stats_of(self, queue: str) -> dict[str, Any] | None:
+        try:
+            return self.store.queues.stats(queue)[0]
+        except NotFound:
+            return None
 
     async def apart(self, function: Callable[[], T]) -> T:
         return await call_apart(self.store, function)
