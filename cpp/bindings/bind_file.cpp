@@ -2,6 +2,9 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <utility>
 
 #include "arguments.hpp"
@@ -9,6 +12,7 @@
 #include "fork_safety.hpp"
 #include "gil.hpp"
 #include "other_addresses.hpp"
+#include "resonate/file_rights.hpp"
 #include "resonate/postgres.hpp"
 #include "resonate/sqlite.hpp"
 #include "store_handle.hpp"
@@ -68,6 +72,12 @@ std::pair<std::size_t, Shown<"dict[str, int]">> purge_by_kind(const StoreHandle&
     jobs[py::str(state.data(), state.size())] = gone.jobs[i];
   }
   return {gone.promises, Shown<"dict[str, int]">(jobs)};
+}
+
+bool make_file_like(const TargetArgument& given, const Str& source) {
+  const int made = open_with_rights(path_of_file(given), O_WRONLY | O_EXCL, rights_of_copy(std::string(text(source, "source"))));
+  if (made >= 0) (void)::close(made);
+  return made >= 0;
 }
 
 }  // namespace
@@ -156,7 +166,7 @@ tables, an unknown schema, unreadable rows. `Store.check` checks the invariants 
 check FILE` does both. Damage that makes another valid value is not detected; see the page on storage.
 
 Returns:
-    A line for each problem, beginning with `names`, `log`, `integrity`, `schema` or `rows`; empty for a sound file.
+    A line for each problem, beginning with `names`, `log`, `integrity`, `schema`, `numbers` or `rows`; empty for a sound file.
 
 Raises:
     StoreError: The file cannot be opened as a store.
@@ -168,6 +178,24 @@ Example:
     ...     rc.Store(path).close()
     ...     rc.check_file(path)
     []
+)doc");
+  module.def("make_file_like", &make_file_like, py::arg("path"), py::arg("source"), R"doc(
+Make an empty file for a copy of a store, which at most those may read who may read the store's own file. A file that exists is left
+as it is.
+
+Args:
+    path: Of the new file.
+    source: `Store.path` or `Store.url` of the store.
+
+Returns:
+    Whether the file was made.
+
+Example:
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "copy.db"
+    ...     rc._core.make_file_like(path, "postgresql://localhost/app"), oct(path.stat().st_mode & 0o777)
+    (True, '0o600')
 )doc");
 }
 

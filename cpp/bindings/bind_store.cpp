@@ -147,7 +147,7 @@ std::shared_ptr<Recorder> record(const StoreHandle& store, const RecordingTarget
   if (store.open->recorder && !store.open->recorder->closed()) {
     raise(ErrorClass::invalid, "a store must have at most one recording: close the current one first");
   }
-  store.open->recorder = std::make_shared<Recorder>(engine, open_line_writer(target));
+  store.open->recorder = std::make_shared<Recorder>(engine, open_line_writer(target, engine->location()));
   return store.open->recorder;
 }
 

@@ -1,5 +1,6 @@
 #include "recorder.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +13,7 @@
 #include "fork_safety.hpp"
 #include "gil.hpp"
 #include "protocol/trace.hpp"
+#include "resonate/file_rights.hpp"
 
 namespace resonate::python {
 
@@ -19,8 +21,16 @@ namespace {
 
 class FileWriter final : public LineWriter {
  public:
-  explicit FileWriter(std::string path) : path_(std::move(path)), file_(std::fopen(path_.c_str(), "wb")) {
-    if (!file_) fail("cannot be opened");
+  FileWriter(std::string path, const FileRights& rights) : path_(std::move(path)) {
+    const int opened = open_with_rights(path_, O_WRONLY | O_TRUNC, rights);
+    if (opened < 0) fail("cannot be opened");
+    file_ = ::fdopen(opened, "wb");
+    if (!file_) {
+      const int problem = errno;
+      (void)::close(opened);
+      errno = problem;
+      fail("cannot be opened");
+    }
   }
   ~FileWriter() override {
     if (file_) std::fclose(file_);
@@ -42,7 +52,7 @@ class FileWriter final : public LineWriter {
   }
 
   std::string path_;
-  std::FILE* file_;
+  std::FILE* file_ = nullptr;
 };
 
 class ObjectWriter final : public LineWriter {
@@ -95,10 +105,10 @@ void LineWriter::write(std::string_view line) {
   ++lines_;
 }
 
-std::shared_ptr<LineWriter> open_line_writer(py::handle target) {
+std::shared_ptr<LineWriter> open_line_writer(py::handle target, const std::string& source) {
   if (py::hasattr(target, "write")) return std::make_shared<ObjectWriter>(py::reinterpret_borrow<py::object>(target));
   const py::bytes path = call(member_of_module("os", "fsencode"), target);
-  return std::make_shared<FileWriter>(std::string(path));
+  return std::make_shared<FileWriter>(std::string(path), rights_of_copy(source));
 }
 
 Recorder::Recorder(std::shared_ptr<Engine> engine, std::shared_ptr<LineWriter> writer)

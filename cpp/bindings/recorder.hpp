@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "resonate/engine.hpp"
@@ -33,8 +34,9 @@ class LineWriter {
   int process_ = 0;
 };
 
-// `target`: a path (str or os.PathLike), or an object with write(). StoreError: the file cannot be opened.
-std::shared_ptr<LineWriter> open_line_writer(py::handle target);
+// `target`: a path (str or os.PathLike), or an object with write(). A new file has at most the rights of the store's, at `source`.
+// StoreError: the file cannot be opened.
+std::shared_ptr<LineWriter> open_line_writer(py::handle target, const std::string& source);
 
 // The recording of an engine.
 class Recorder {

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "resonate/errors.hpp"
+#include "resonate/file_rights.hpp"
 #include "storage/sqlite_file.hpp"
 
 namespace resonate {
@@ -38,10 +39,10 @@ void sync(const std::string& path, const std::string& target) {
 }
 
 // Creates an empty file beside the target under a name that no other thread or process uses.
-std::string make_partial(const std::string& target) {
+std::string make_partial(const std::string& target, const FileRights& rights) {
   for (int number = 0;; ++number) {
     std::string partial = target + ".partial-" + std::to_string(::getpid()) + "-" + std::to_string(number);
-    const int file = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const int file = open_with_rights(partial, O_WRONLY | O_EXCL, rights);
     if (file >= 0) {
       (void)::close(file);
       return partial;
@@ -61,10 +62,10 @@ void rename_to_new(const std::string& partial, const std::string& target) {
 }
 
 // Fills a file beside the target, then gives it the target's name. If several callers use the same target, one succeeds.
-void write_then_rename(const std::string& target, const std::function<void(const std::string&)>& fill) {
+void write_then_rename(const std::string& target, const FileRights& rights, const std::function<void(const std::string&)>& fill) {
   std::error_code problem;
   if (fs::exists(fs::symlink_status(target, problem))) refuse_existing(target);
-  const std::string partial = make_partial(target);
+  const std::string partial = make_partial(target, rights);
   try {
     fill(partial);
     sync(partial, target);
@@ -84,8 +85,8 @@ void write_then_rename(const std::string& target, const std::function<void(const
 
 void backup_sqlite_file(const std::string& source, const std::string& given) {
   const std::string target = absolute_path(given);
-  write_then_rename(target, [&](const std::string& partial) {
-    const std::string real = real_path(source);
+  const std::string real = real_path(source);
+  write_then_rename(target, rights_of_copy(real), [&](const std::string& partial) {
     if (!is_open_in_a_store(real))  // else SQLite has them open, too
       if (const std::optional<std::string> problem = problem_of_names_beside(real)) refuse_backup(target, *problem);
     const auto from = SqliteFile::open(real, {.durability = Durability::full, .read_only = true});
@@ -102,7 +103,7 @@ void backup_sqlite_file(const std::string& source, const std::string& given) {
 
 void write_sqlite_file(Storage& source, const std::string& given) {
   const std::string target = absolute_path(given);
-  write_then_rename(target, [&](const std::string& partial) {
+  write_then_rename(target, rights_of_copy(source.location()), [&](const std::string& partial) {
     const std::unique_ptr<Storage> to = open_sqlite_storage(partial, {});
     const StorageTransaction writing(*to, Access::write);
     copy_state(source, *to);

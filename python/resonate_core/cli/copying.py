@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import resonate_core as rc
+from resonate_core._core import make_file_like
 from resonate_core.base.instants import counted
 from resonate_core.cli.command import CONFIG, JSON, place_with_options
 from resonate_core.cli.exits import CommandFailed, Exit
@@ -72,7 +74,9 @@ def copy(source: _FROM, target: _TO, config: CONFIG = None, json: JSON = False) 
         # The state at one instant: other processes may write meanwhile. On a manual clock no time passes, and so no timer fires.
         with old.store.fork(rc.ManualClock()) as state:
             snapshot, digest = state.snapshot(), state.digest()
-        from_name = old.name
+        from_name, origin = old.name, old.store.path or old.store.url
+    if origin is not None and isinstance(write_to, Path):
+        make_file_like(write_to, origin)
     with FileTarget(write_to, Access.MAKE, clock=rc.ManualClock(), **{**options, "durability": "full"}) as new:
         assert isinstance(new, FileTarget)
         _require_empty(new.store, new.name)
