@@ -157,6 +157,22 @@ void check_rows(SQLite::Database& database, std::vector<std::string>& problems) 
   });
 }
 
+// SQLite numbers the submissions behind the number that it keeps here, and at the end of its numbers refuses each insertion. No
+// store comes near it.
+void check_numbers(SQLite::Database& database, std::vector<std::string>& problems) {
+  constexpr std::int64_t kFar = std::int64_t{1} << 62;
+  SQLite::Statement kept(database,
+                         "SELECT substr(quote(seq), 1, 100) FROM sqlite_sequence WHERE name = 'resonate_inbox' AND (typeof(seq) <> "
+                         "'integer' OR seq > ?)");
+  kept.bind(1, kFar);
+  while (kept.executeStep())
+    problems.push_back(
+        "numbers: the last number of a submission must be an integer of at most " + std::to_string(kFar) + ", got " +
+        kept.getColumn(0).getString() +
+        ": SQLite numbers no submission behind it. UPDATE sqlite_sequence SET seq = (SELECT coalesce(max(number), 0) "
+        "FROM resonate_inbox) WHERE name = 'resonate_inbox' repairs it");
+}
+
 }  // namespace
 
 std::vector<std::string> check_sqlite_file(const std::string& given) {
@@ -193,7 +209,10 @@ std::vector<std::string> check_sqlite_file(const std::string& given) {
       if (std::string said = integrity.getColumn(0).getString(); said != "ok") problems.push_back("integrity: " + said);
     problems.insert(problems.end(), of_schema.begin(), of_schema.end());
     // Reads the rows only if pages and schema are sound: otherwise every finding would be a guess.
-    if (problems.size() == before) check_rows(file->database(), problems);
+    if (problems.size() == before) {
+      check_numbers(file->database(), problems);
+      check_rows(file->database(), problems);
+    }
   } catch (const SQLite::Exception& error) {
     file->throw_interrupt();
     problems.push_back(std::string("integrity: ") + error.getErrorStr());
