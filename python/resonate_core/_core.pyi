@@ -64,6 +64,7 @@ __all__: list[str] = [
     "database_counts",
     "job_state_names",
     "job_states_before",
+    "make_file_like",
     "path_of_file",
     "place_of_store",
     "replay",
@@ -3306,6 +3307,35 @@ class Views:
             >>> [promise.id for promise in store.views.promises()]
             ['order']
         """
+    def queue_totals(
+        self,
+        limit: typing.SupportsInt | typing.SupportsIndex = 100,
+        *,
+        keep: collections.abc.Iterable[str] = (),
+        aged: typing.SupportsInt | typing.SupportsIndex = 1000,
+    ) -> dict[str, typing.Any]:
+        """
+        Return the jobs of the queues by state, for a scrape: of some queues by name, of all others added up.
+
+        Args:
+            limit: The most queues by name, 0..10000.
+            keep: Queues that come first, if they exist; then those with the most pending jobs.
+            aged: In how many queues the oldest pending job is looked up, 0..10000: the first in this order.
+
+        Returns:
+            `queues`, each with `name`, `counts` by state and `latency` (how long the oldest pending job has waited, ms; 0 if it was not looked up); `others`, with their number
+            (`queues`), `counts` and `latency`; and `paused`, the number of paused queues.
+
+        Raises:
+            Invalid: A number is out of range.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = [store.jobs.enqueue("t", queue=name) for name in ("mail", "mail", "video")]
+            >>> totals = store.views.queue_totals(1)
+            >>> [(one["name"], one["counts"]["pending"]) for one in totals["queues"]], totals["others"]["counts"]["pending"]
+            ([('mail', 2)], 1)
+        """
     def rows(self, ids: collections.abc.Iterable[str]) -> dict[str, typing.Any]:
         """
         Return a part of the state: these promises, with their tasks and jobs, and schedules.
@@ -4558,7 +4588,7 @@ def check_file(path: str | os.PathLike[str]) -> list[str]:
     check FILE` does both. Damage that makes another valid value is not detected; see the page on storage.
 
     Returns:
-        A line for each problem, beginning with `names`, `log`, `integrity`, `schema` or `rows`; empty for a sound file.
+        A line for each problem, beginning with `names`, `log`, `integrity`, `schema`, `numbers` or `rows`; empty for a sound file.
 
     Raises:
         StoreError: The file cannot be opened as a store.
@@ -4634,6 +4664,26 @@ def job_states_before() -> dict[str, tuple[JobState, ...]]:
         >>> from resonate_core._core import job_states_before
         >>> job_states_before()["job.archive"]
         ('scheduled', 'pending', 'retry')
+    """
+
+def make_file_like(path: str | os.PathLike[str], source: str) -> bool:
+    """
+    Make an empty file for a copy of a store, which at most those may read who may read the store's own file. A file that exists is left
+    as it is.
+
+    Args:
+        path: Of the new file.
+        source: `Store.path` or `Store.url` of the store.
+
+    Returns:
+        Whether the file was made.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "copy.db"
+        ...     rc._core.make_file_like(path, "postgresql://localhost/app"), oct(path.stat().st_mode & 0o777)
+        (True, '0o600')
     """
 
 def path_of_file(text: str, argument: str) -> str:
