@@ -3308,11 +3308,7 @@ class Views:
             ['order']
         """
     def queue_totals(
-        self,
-        limit: typing.SupportsInt | typing.SupportsIndex = 100,
-        *,
-        keep: collections.abc.Iterable[str] = (),
-        aged: typing.SupportsInt | typing.SupportsIndex = 1000,
+        self, limit: int = 100, *, keep: collections.abc.Iterable[str] = (), aged: int = 1000
     ) -> dict[str, typing.Any]:
         """
         Return the jobs of the queues by state, for a scrape: of some queues by name, of all others added up.
