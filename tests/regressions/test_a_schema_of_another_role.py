@@ -73,7 +73,7 @@ def _refused(url: str, role: str) -> None:
             opens(url)
 
 
-@pytest.mark.parametrize("grants", ["", f"GRANT ALL ON SCHEMA resonate TO {STORE}"])
+@pytest.mark.parametrize("grants", ["", f"GRANT ALL ON SCHEMA resonate TO {STORE}"], ids=["no right", "all rights"])
 def test_an_empty_schema_of_another_role(place: Place, grants: str) -> None:
     place.execute(DEV, f"CREATE SCHEMA resonate; {grants}")
     _refused(place.url(), DEV)
@@ -94,7 +94,7 @@ def test_a_store_that_another_role_made(place: Place) -> None:
     _works(place.url(owner=DEV))  # the operator has decided to trust it
 
 
-@pytest.mark.parametrize("owner", [STORE, ADMIN, TEAM, "a superuser"])
+@pytest.mark.parametrize("owner", [STORE, ADMIN, TEAM, "a superuser"], ids=["own", "owner of the database", "group", "superuser"])
 def test_a_schema_that_an_administrator_made(place: Place, owner: str) -> None:
     if owner == TEAM and int(str(place.server.execute("SHOW server_version_num")[0][0])) < 150_000:
         pytest.skip("before version 15 a role can make any other its member, so membership is no reason to trust it")
