@@ -17,6 +17,7 @@
 #include "open_store.hpp"
 #include "sequence_class.hpp"
 #include "state_types.hpp"
+#include "view_dicts.hpp"
 
 namespace resonate::python {
 
@@ -129,41 +130,11 @@ JsonDict rows(const Views& self, const Shown<"collections.abc.Iterable[str]">& i
   return JsonDict(call(member_of_module("json", "loads"), py::str(document)));
 }
 
-const char* name_of(DueKind kind) noexcept {
-  constexpr std::array kNames = {"drain", "timeout", "lease", "dispatch", "retention", "schedule", "none"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 Dicts due(const Views& self, const Int& limit, const OptionalStr& prefix) {
   const std::size_t most = size_of(limit, "limit", 0, 1, 1000);
   const std::string start = optional_text(prefix, "prefix").value_or("");
   const std::vector<NextDue> next = on_snapshot(self, [&](Storage& storage, Instant) { return next_due_of(storage, most, start); });
-  py::list made;
-  for (const NextDue& one : next) {
-    py::dict shown;
-    shown["at"] = one.due.at == kAtOnce ? py::object(py::none()) : py::object(py::int_(one.due.at));
-    shown["kind"] = name_of(one.due.kind);
-    shown["id"] = one.id;
-    made.append(std::move(shown));
-  }
-  return Dicts(std::move(made));
-}
-
-py::dict lease_dict(const Row& row) {
-  py::dict made;
-  made["pid"] = row.pid->text;
-  made["kind"] = row.job ? "job" : "task";
-  made["id"] = row.id();
-  made["version"] = row.acquisitions;
-  made["expiresAt"] = row.expires_at;
-  made["ttl"] = row.ttl;
-  made["heartbeatAt"] = saturating_sub(row.expires_at, row.ttl);
-  if (!row.job) return made;
-  made["queue"] = row.job->spec->queue;
-  made["type"] = row.job->spec->type;
-  made["state"] = std::string(resonate::name_of(row.job->state));
-  if (row.job->started_at != kUnset) made["startedAt"] = row.job->started_at;
-  return made;
+  return Dicts(due_list(next));
 }
 
 JsonDict leases(const Views& self, const Int& limit, const OptionalStr& prefix) {
@@ -196,38 +167,12 @@ Dicts late_schedules(const Views& self, const Int& limit) {
   return Dicts(std::move(made));
 }
 
-py::dict hour_dict(const QueueHour& hour) {
-  py::dict made;
-  made["at"] = saturating_mul(hour.hour, kHour);
-  each_field<QueueHour>([&]<std::size_t I>() {
-    constexpr Field kWhich = kField<QueueHour, I>.field;
-    if constexpr (kWhich != Field::hour) made[py::str(std::string(resonate::name_of(kWhich)))] = kField<QueueHour, I>.access(hour);
-  });
-  return made;
-}
-
 Dicts hours(const Views& self, const OptionalStr& queue, const OptionalInstant& since) {
   const std::optional<std::string> name = optional_text(queue, "queue");
   const std::optional<Instant> from = optional_instant(since, "since");
   const std::int64_t first = from ? calendar::floor_div(*from, kHour) : kFirstPlace;
   const auto all = on_snapshot(self, [&](Storage& storage, Instant) { return hours_of(storage, name, first); });
-  py::list made;
-  for (const auto& [one, counted] : all) {
-    py::list shown;
-    for (const QueueHour& hour : counted) shown.append(hour_dict(hour));
-    py::dict of_queue;
-    of_queue["queue"] = one;
-    of_queue["hours"] = std::move(shown);
-    made.append(std::move(of_queue));
-  }
-  return Dicts(std::move(made));
-}
-
-py::dict counts_dict(const std::array<std::int64_t, kJobStates>& counts) {
-  py::dict made;
-  for (std::size_t state = 0; state < kJobStates; ++state)
-    made[py::str(std::string(resonate::name_of(static_cast<JobState>(state))))] = counts[state];
-  return made;
+  return Dicts(hours_list(all));
 }
 
 constexpr std::size_t kMostTotals = 10'000;
@@ -241,24 +186,7 @@ JsonDict queue_totals(const Views& self, const Int& limit, const Shown<"collecti
     at = now;
     return totals_of(storage, named, most, looked_at, now);
   });
-  const auto latency = [at](Instant oldest) { return oldest == kUnset ? 0 : std::max<Duration>(0, saturating_sub(at, oldest)); };
-  py::list queues;
-  for (const QueueTotals::One& one : totals.shown) {
-    py::dict queue;
-    queue["name"] = one.queue->name;
-    queue["counts"] = counts_dict(one.queue->counts);
-    queue["latency"] = latency(one.oldest_pending_at);
-    queues.append(std::move(queue));
-  }
-  py::dict others;
-  others["queues"] = totals.others;
-  others["counts"] = counts_dict(totals.counts_of_others);
-  others["latency"] = latency(totals.oldest_of_others);
-  py::dict made;
-  made["queues"] = std::move(queues);
-  made["others"] = std::move(others);
-  made["paused"] = totals.paused;
-  return JsonDict(std::move(made));
+  return JsonDict(totals_dict(totals, at));
 }
 
 template <class Sequence>

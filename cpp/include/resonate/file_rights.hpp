@@ -15,7 +15,7 @@ struct FileRights {
   static constexpr mode_t kOwner = 0600;  // the owner of a new file may use it in any case
 };
 
-// The rights of a file with the contents of the store at `source`: at most those that its file has. A database lets nobody in
+// The rights of a file with the contents of the store at `source`: at most those that its file has. A database admits no client
 // without its password, so there they are the owner's. Empty: a state in memory, which nothing protects.
 FileRights rights_of_copy(const std::string& source);
 

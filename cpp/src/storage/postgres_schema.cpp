@@ -5,6 +5,7 @@
 
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
+#include "storage/postgres_owners.hpp"
 
 namespace resonate {
 
@@ -380,58 +381,8 @@ void make_schema(PostgresConnection& connection, const PostgresAddress& address)
     connection.run(("CREATE SCHEMA IF NOT EXISTS " + address.quoted_schema()).c_str());
 }
 
-// The condition that the role `owner` may not own what a store works with: an owner can put code there that runs with the rights of
-// whoever uses it. $2 is the role that the URL names. A superuser counts as a member of every role, so no membership counts for it;
-// before version 15 a role could make any other its member.
-std::string is_no_owner(const std::string& owner) {
-  return owner +
-         " NOT IN (SELECT r.oid FROM pg_catalog.pg_roles r, pg_catalog.pg_roles own WHERE own.rolname = current_user AND "
-         "(r.rolsuper OR "
-         "r.oid = own.oid OR r.rolname = 'pg_database_owner' OR r.rolname::text = $2 OR r.oid = (SELECT d.datdba FROM "
-         "pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) OR (NOT own.rolsuper AND "
-         "pg_catalog.current_setting('server_version_num')::integer >= 150000 AND pg_catalog.pg_has_role(r.oid, 'MEMBER'))))";
-}
-
-// Before anything of the schema is read: a view or a trigger is code of its owner.
-void refuse_owner_of_schema(PostgresConnection& connection, const PostgresAddress& address) {
-  static const PostgresStatement owner{"owner_of_schema",
-                                       "SELECT pg_catalog.pg_get_userbyid(n.nspowner)::text FROM pg_catalog.pg_namespace n WHERE "
-                                       "n.nspname = $1 AND " +
-                                           is_no_owner("n.nspowner")};
-  const PostgresResult found = connection.run(owner, schema_parameter(address).text(address.owner));
-  if (found.rows() == 0) return;
-  refuse(address,
-         "the owner of the schema " + resonate::quoted(address.schema) +
-             " must be the role of the store, a role that it is a member of, the owner of the database or a superuser, "
-             "got " +
-             resonate::quoted(found.row(0).text(0)) +
-             ", which could run code with the rights of this store. Name another schema in the URL, as schema=NAME, or, if "
-             "you trust the role, name it, as owner=NAME");
-}
-
-void refuse_objects_of_others(PostgresConnection& connection, const PostgresAddress& address) {
-  static const PostgresStatement others{
-      "objects_of_others",
-      "SELECT c.relname::text, c.relkind::text, pg_catalog.pg_get_userbyid(c.relowner)::text FROM pg_catalog.pg_class c JOIN "
-      "pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname::text = ANY ($3::text[]) AND "
-      "c.relkind "
-      "NOT IN ('i', 'I') AND (c.relkind <> CASE c.relname::text WHEN 'writer_ids' THEN 'S'::\"char\" ELSE 'r'::\"char\" END OR " +
-          is_no_owner("c.relowner") + ") ORDER BY 1 LIMIT 1"};
-  const std::vector<std::string> ours = names_added_since(0);
-  const std::vector<std::string_view> names(ours.begin(), ours.end());
-  const PostgresResult found = connection.run(others, schema_parameter(address).text(address.owner).texts(names));
-  if (found.rows() == 0) return;
-  const std::string name = address.schema + "." + found.row(0).text(0);
-  if (const std::string kind = found.row(0).text(1); kind != "r" && kind != "S")
-    refuse(address, name + " must be a table of a store, got another object in its place, of the kind " + resonate::quoted(kind) +
-                        " (pg_class.relkind)");
-  refuse(address,
-         "the owner of " + name + " must be one that the schema may have, got " + resonate::quoted(found.row(0).text(2)) +
-             ", which could run code with the rights of this store. If you trust the role, name it in the URL, as owner=NAME");
-}
-
 std::optional<std::int64_t> version_in_transaction(PostgresConnection& connection, const PostgresAddress& address) {
-  refuse_owner_of_schema(connection, address);
+  require_owner_of_schema(connection, address);
   static const PostgresStatement exists{
       "exists",
       "SELECT (2 = (SELECT count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND (a.attname, a.atttypid) IN "
@@ -441,7 +392,7 @@ std::optional<std::int64_t> version_in_transaction(PostgresConnection& connectio
   const PostgresResult table = connection.run(exists, schema_parameter(address));
   if (table.rows() == 0) return std::nullopt;
   if (table.row(0).integer(0) == 0) return std::nullopt;  // of another program: to make ours will refuse it
-  refuse_objects_of_others(connection, address);
+  require_own_objects(connection, address, names_added_since(0));
   const PostgresResult version = connection.run(("SELECT version FROM " + address.quoted_schema() + ".store_version").c_str());
   if (version.rows() != 1) refuse(address, "it is damaged: its schema has no version");
   return version.row(0).integer(0);
@@ -502,7 +453,7 @@ std::string prepare_postgres_schema(PostgresConnection& connection, const Postgr
     refuse_names_in_use(connection, address, version);
     if (!version) {
       make_schema(connection, address);
-      refuse_owner_of_schema(connection, address);  // another role may have made it meanwhile
+      require_owner_of_schema(connection, address);  // another role may have made it meanwhile
     }
     connection.run(("SET LOCAL search_path TO " + address.search_path()).c_str());
     // A schema that the role may not use is passed over: the tables would be temporary ones.
