@@ -258,7 +258,7 @@ def test_a_cursor_says_nothing_and_is_its_owners(make_store: MakeStore, view: st
     ui = {prefix: client(store, prefix, dashboard) for prefix in ("a.", "b.", "")}
     cursors = {prefix: one.see(view, limit=1)["next"] for prefix, one in ui.items()}
     for prefix, cursor in cursors.items():
-        assert cursor is not None and not any(part in cursor for part in ("secret", "a.", "b.", "one", "/"))
+        assert cursor is not None and not any(part in cursor for part in ("secret", "a.", "b.", "/"))
         assert ui[prefix].get(view, cursor=cursor).status_code == 200
         for other in set(ui) - {prefix}:
             refused = ui[other].get(view, cursor=cursor)
