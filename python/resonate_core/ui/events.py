@@ -192,10 +192,11 @@ class Ticker:
 
     def _facts(self) -> dict[str, Any]:
         queues = self._store.views.queue_totals(0, aged=0)
+        together = queues["others"]
         messages = self._store.outbox_counts()["waiting"]
         return {
             "now": self._store.now,
-            "counts": queues["others"]["counts"],
+            "counts": together["counts"] if together["queues"] else {},
             "paused": queues["paused"],
             "messages": messages,
             "nextDue": self._store.next_due(),
