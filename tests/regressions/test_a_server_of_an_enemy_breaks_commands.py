@@ -137,6 +137,12 @@ def test_why(body: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ran.code == Exit.UNREACHABLE and ran.err.count("\n") == 1
 
 
+def test_a_change_of_all_that_does_not_say_whether_there_are_more(capsys: pytest.CaptureFixture[str]) -> None:
+    with enemy(with_data({"count": 3})) as server:
+        ran = run_command(capsys, "jobs", "cancel", "--all", "--type", "t", "--yes", "--url", server.url)
+    assert (ran.code, ran.out) == (0, "3 jobs cancelled\n")
+
+
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_conformance(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with enemy(UNUSABLE[name]) as server:

@@ -19,6 +19,7 @@ from resonate_core.cli.options import TAGS
 from resonate_core.cli.show import clean, confirmed, need_terminal, say
 from resonate_core.cli.show_jobs import show_job, show_jobs
 from resonate_core.cli.values import one_of, pairs
+from resonate_core.http.answers import counted as count_and_more
 
 __all__ = ["ACTIONS", "Action", "command_of"]
 
@@ -114,9 +115,9 @@ def _all_that_match(session: Session, action: Action, filters: dict[str, Any], y
         _confirm(session, action, filters)
     count = 0
     while True:
-        done = session.target.send(action.kind, filters)
-        count += done["count"]
-        if not (done["more"] and done["count"]):
+        changed, more = count_and_more(session.target.send(action.kind, filters))
+        count += changed
+        if not more:
             break
     session.out.line(f"{counted(count, 'job')} {action.done}", {"count": count})
 
