@@ -10,16 +10,14 @@ import ast
 import contextlib
 import io
 import json
-import resource
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from typing import Any
 from urllib.parse import urlencode
 
 import resonate_core as rc
+from fuzz.bounded import runs
 from fuzz.mutations import JUNK, changed, changed_bytes, text
 from resonate_core.history import History
 from resonate_core.ui.recording import Recording
@@ -171,29 +169,13 @@ def dashboards() -> list[Client]:
     return made
 
 
-def main(target: str, seed: int, runs: int, duration: float, room: int) -> None:
-    """Run a target.
-
-    Args:
-        target: Its name.
-        seed: Of the first run; each further run has the next one.
-        runs: The least runs.
-        duration: Seconds for which runs begin after them.
-        room: Bytes of data that the process may have beyond those of its beginning.
-    """
-    pages = int(Path("/proc/self/statm").read_text().split()[5])
-    limit = pages * resource.getpagesize() + room
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    ends = time.monotonic() + duration
-    number = 0
-    clients = dashboards()
-    while number < runs or time.monotonic() < ends:
-        print(f"{target} {seed + number}", flush=True)
-        if number % 200 == 199:
+def main(target: str, seed: int, least: int, duration: float, room: int) -> None:
+    """Run a target, within limits: see `fuzz.bounded.runs`."""
+    clients: list[Client] = []
+    for number in runs(target, seed, least, duration, room):
+        if number == 0 or number % 200 == 199:
             clients = dashboards()
         TARGETS[target](Random(seed + number), clients[number % len(clients)])
-        number += 1
-    print(f"{number} runs of {target}", flush=True)
 
 
 if __name__ == "__main__":

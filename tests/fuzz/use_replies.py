@@ -9,16 +9,14 @@ import asyncio
 import contextlib
 import io
 import json
-import resource
 import sys
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
 
 import resonate_core as rc
 from enemy_server import Asked, enemy, http
+from fuzz.bounded import runs
 from fuzz.replies import body_of, changed
 from resonate_core.cli import main as command_line
 from resonate_core.cli.exits import Exit
@@ -178,26 +176,10 @@ def _commands(seed: int) -> None:
 TARGETS: dict[str, Callable[[int], None]] = {"threads": _threads, "tasks": _tasks, "commands": _commands}
 
 
-def main(target: str, seed: int, runs: int, duration: float, room: int) -> None:
-    """Use the calls of a target.
-
-    Args:
-        target: Its name.
-        seed: Of the first run; each further run has the next one.
-        runs: The least runs.
-        duration: Seconds for which runs begin after them.
-        room: Bytes of data that the process may have beyond those of its beginning.
-    """
-    pages = int(Path("/proc/self/statm").read_text().split()[5])
-    limit = pages * resource.getpagesize() + room
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    ends = time.monotonic() + duration
-    number = 0
-    while number < runs or time.monotonic() < ends:
-        print(f"{target} {seed + number}", flush=True)
+def main(target: str, seed: int, least: int, duration: float, room: int) -> None:
+    """Use the calls of a target, within limits: see `fuzz.bounded.runs`."""
+    for number in runs(target, seed, least, duration, room):
         TARGETS[target](seed + number)
-        number += 1
-    print(f"{number} runs of {target}", flush=True)
 
 
 if __name__ == "__main__":
