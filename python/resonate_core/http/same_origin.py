@@ -1,12 +1,26 @@
-"""Whether an `Origin` is that of the server that it was sent to: the one place that parses it."""
+"""Whether a page of another origin sends a request, by `Origin` or by `Sec-Fetch-Site`: the one place that reads them."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-__all__ = ["is_same_origin"]
+__all__ = ["is_foreign_site", "is_same_origin"]
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def is_foreign_site(site: bytes) -> bool:
+    """Return whether a browser says that a page of another origin sends the request.
+
+    Args:
+        site: The value of `Sec-Fetch-Site`; empty without one.
+
+    Example:
+        >>> from resonate_core.http.same_origin import is_foreign_site
+        >>> [is_foreign_site(one) for one in (b"Cross-Site", b"same-site", b"same-origin", b"none", b"")]
+        [True, True, False, False, False]
+    """
+    return site.lower() in (b"cross-site", b"same-site")
 
 
 def is_same_origin(origin: str, host: str | None, scheme: str) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from ..base.loopback import is_loopback
 from ..http.host_names import is_own_name
-from ..http.same_origin import is_same_origin
+from ..http.same_origin import is_foreign_site, is_same_origin
 from ..http.single_headers import doubled
 
 if TYPE_CHECKING:
@@ -57,14 +57,15 @@ class Origins:
         twice = doubled(scope["headers"])
         if twice is not None:
             return 400, twice
-        host = origin = site = None
+        host = origin = None
+        site = b""
         for name, value in scope["headers"]:
             if name == b"host":
                 host = value
             elif name == b"origin":
                 origin = value
             elif name == b"sec-fetch-site":
-                site = value.lower()
+                site = value
         if host and host not in self._accepted and self._checks_host(scope):
             name = host.decode("latin-1")
             if not is_own_name(name, self._hosts):
@@ -75,7 +76,7 @@ class Origins:
             shown = origin.decode("latin-1")
             if not (self._any_origin or shown in self._origins or is_same_origin(shown, _text(host), scope["scheme"])):
                 return 403, f"Origin must be this server's own or one of server.cors_origins, got {shown!r}"
-        elif site in (b"cross-site", b"same-site") and path.startswith(_STREAMS) and not self._any_origin:
+        elif is_foreign_site(site) and path.startswith(_STREAMS) and not self._any_origin:
             # A page may embed a stream as a picture: the request has no Origin then, and the messages would be lost.
             return 403, "a page of another origin must not embed a stream"
         return None

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from .._core import Envelope, RequestLimits
 from ..base.log_lines import escape_lines
 from ..errors import ResonateError, StoreBusy, StoreError
-from ..http.same_origin import is_same_origin
+from ..http.same_origin import is_foreign_site, is_same_origin
 from ..http.single_headers import doubled
 from . import jobs, lookups, messages, overview, pytest_export, queues, schedules, stuck_list, travel, workers, workflows
 from .access import Refused, StoreAccess
@@ -186,7 +186,7 @@ class UiApp:
             twice = doubled(scope["headers"])
             if twice is not None:
                 raise Refused(400, twice)
-            if (_header(scope, b"sec-fetch-site") or "").lower() in ("cross-site", "same-site"):
+            if is_foreign_site((_header(scope, b"sec-fetch-site") or "").encode("latin-1")):
                 raise Refused(403, "a page of another origin must not use this dashboard")
             principal = self._identified(name, scope)
             if not self._has_indexes:

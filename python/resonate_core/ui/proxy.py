@@ -14,7 +14,7 @@ from ..base.payloads import parse_json
 from ..base.per_process import PerProcess
 from ..http.client import async_client
 from ..http.host_names import is_own_name
-from ..http.same_origin import is_same_origin
+from ..http.same_origin import is_foreign_site, is_same_origin
 from ..http.server_client import ServerAddress
 from ..http.single_headers import doubled
 from .access import Refused
@@ -329,8 +329,9 @@ def _check_page(given: dict[bytes, bytes], scope: Scope) -> None:
         Refused: It is one.
     """
     origin, host = (None if one is None else one.decode("latin-1") for one in (given.get(b"origin"), given.get(b"host")))
-    foreign = given.get(b"sec-fetch-site", b"").lower() in (b"cross-site", b"same-site")
-    if foreign or (origin is not None and not is_same_origin(origin, host, scope.get("scheme", "http"))):
+    if is_foreign_site(given.get(b"sec-fetch-site", b"")) or (
+        origin is not None and not is_same_origin(origin, host, scope.get("scheme", "http"))
+    ):
         raise Refused(403, "a page of another origin must not use this dashboard")
 
 
