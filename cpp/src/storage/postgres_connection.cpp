@@ -171,6 +171,10 @@ PostgresAddress PostgresAddress::parse(const std::string& url) {
   return address;
 }
 
+void refuse_store(const PostgresAddress& address, const std::string& why) {
+  throw Error(ErrorCode::storage, "store " + resonate::quoted(address.shown) + ": " + why);
+}
+
 std::string PostgresAddress::quoted_schema() const { return '"' + schema + '"'; }
 
 std::string PostgresAddress::search_path() const { return quoted_schema() + ", pg_temp"; }

@@ -73,6 +73,9 @@ struct PostgresAddress {
   static PostgresAddress parse(const std::string& url);
 };
 
+// Refuses to open a store: Error (storage), which names it.
+[[noreturn]] void refuse_store(const PostgresAddress& address, const std::string& why);
+
 // A statement; it is prepared on each connection at its first use.
 struct PostgresStatement {
   std::string name;

@@ -1,15 +1,10 @@
 #include "storage/postgres_owners.hpp"
 
 #include "machine/quoted.hpp"
-#include "resonate/errors.hpp"
 
 namespace resonate {
 
 namespace {
-
-[[noreturn]] void refuse_objects(const PostgresAddress& address, const std::string& why) {
-  throw Error(ErrorCode::storage, "store " + resonate::quoted(address.shown) + ": " + why);
-}
 
 PostgresParameters names_of(const PostgresAddress& address) {
   PostgresParameters names;
@@ -38,13 +33,13 @@ void require_owner_of_schema(PostgresConnection& connection, const PostgresAddre
                                            is_no_owner("n.nspowner")};
   const PostgresResult found = connection.run(owner, names_of(address));
   if (found.rows() == 0) return;
-  refuse_objects(address,
-                 "the owner of the schema " + resonate::quoted(address.schema) +
-                     " must be the role of the store, a role that it is a member of, the owner of the database or a superuser, "
-                     "got " +
-                     resonate::quoted(found.row(0).text(0)) +
-                     ", which could run code with the rights of this store. Name another schema in the URL, as schema=NAME, or, if "
-                     "you trust the role, name it, as owner=NAME");
+  refuse_store(address,
+               "the owner of the schema " + resonate::quoted(address.schema) +
+                   " must be the role of the store, a role that it is a member of, the owner of the database or a superuser, "
+                   "got " +
+                   resonate::quoted(found.row(0).text(0)) +
+                   ", which could run code with the rights of this store. Name another schema in the URL, as schema=NAME, or, if "
+                   "you trust the role, name it, as owner=NAME");
 }
 
 void require_own_objects(PostgresConnection& connection, const PostgresAddress& address, const std::vector<std::string>& ours) {
@@ -60,9 +55,9 @@ void require_own_objects(PostgresConnection& connection, const PostgresAddress& 
   if (found.rows() == 0) return;
   const std::string name = address.schema + "." + found.row(0).text(0);
   if (const std::string kind = found.row(0).text(1); kind != "r" && kind != "S")
-    refuse_objects(address, name + " must be a table of a store, got another object in its place, of the kind " +
-                                resonate::quoted(kind) + " (pg_class.relkind)");
-  refuse_objects(
+    refuse_store(address, name + " must be a table of a store, got another object in its place, of the kind " +
+                              resonate::quoted(kind) + " (pg_class.relkind)");
+  refuse_store(
       address,
       "the owner of " + name + " must be one that the schema may have, got " + resonate::quoted(found.row(0).text(2)) +
           ", which could run code with the rights of this store. If you trust the role, name it in the URL, as owner=NAME");

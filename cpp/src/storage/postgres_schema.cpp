@@ -295,10 +295,6 @@ std::vector<std::string> statements_of(const std::string& migration) {
   }
 }
 
-[[noreturn]] void refuse(const PostgresAddress& address, const std::string& why) {
-  throw Error(ErrorCode::storage, "store " + resonate::quoted(address.shown) + ": " + why);
-}
-
 // The names of the tables, indexes, sequences and functions that the migrations from this version on add.
 std::vector<std::string> names_added_since(std::int64_t version) {
   std::vector<std::string> names;
@@ -334,10 +330,10 @@ void refuse_names_in_use(PostgresConnection& connection, const PostgresAddress& 
   const std::vector<std::string_view> names(added.begin(), added.end());
   const PostgresResult found = connection.run(in_use, schema_parameter(address).texts(names));
   if (!found.row(0).is_null(0))
-    refuse(address,
-           "a store needs names that another program uses in the schema " + resonate::quoted(address.schema) + " (" +
-               found.row(0).text(0) + "), so nothing was changed: " +
-               (version ? "rename them, or move them to another schema" : "name another schema in the URL, as schema=NAME"));
+    refuse_store(address,
+                 "a store needs names that another program uses in the schema " + resonate::quoted(address.schema) + " (" +
+                     found.row(0).text(0) + "), so nothing was changed: " +
+                     (version ? "rename them, or move them to another schema" : "name another schema in the URL, as schema=NAME"));
 }
 
 // The migration that takes the right to submit from PUBLIC.
@@ -394,7 +390,7 @@ std::optional<std::int64_t> version_in_transaction(PostgresConnection& connectio
   if (table.row(0).integer(0) == 0) return std::nullopt;  // of another program: to make ours will refuse it
   require_own_objects(connection, address, names_added_since(0));
   const PostgresResult version = connection.run(("SELECT version FROM " + address.quoted_schema() + ".store_version").c_str());
-  if (version.rows() != 1) refuse(address, "it is damaged: its schema has no version");
+  if (version.rows() != 1) refuse_store(address, "it is damaged: its schema has no version");
   return version.row(0).integer(0);
 }
 
@@ -434,17 +430,17 @@ std::string prepare_postgres_schema(PostgresConnection& connection, const Postgr
   const std::int64_t newest = postgres_schema_version();
   const auto require_known = [&](std::int64_t version) {
     if (version > newest)
-      refuse(address, "its schema version must be at most " + std::to_string(newest) + ", got " + std::to_string(version) +
-                          ": a newer release has written it");
+      refuse_store(address, "its schema version must be at most " + std::to_string(newest) + ", got " + std::to_string(version) +
+                                ": a newer release has written it");
   };
   std::optional<std::int64_t> version = found_schema_version(connection, address);
   if (version) require_known(*version);
   if (version == newest) return {};
   if (access == TablesAccess::check)
-    refuse(address, version ? "a read-only store cannot migrate its tables: open it for writing once"
-                            : "it has no tables, and a read-only store creates none");
+    refuse_store(address, version ? "a read-only store cannot migrate its tables: open it for writing once"
+                                  : "it has no tables, and a read-only store creates none");
   if (!version && access == TablesAccess::migrate)
-    refuse(address, "its tables are gone: the schema was dropped or renamed while the store was open. Open the store again");
+    refuse_store(address, "its tables are gone: the schema was dropped or renamed while the store was open. Open the store again");
   static const PostgresStatement lock{"migrate", "SELECT pg_advisory_xact_lock(hashtextextended('resonate_core ' || $1, 0))"};
   return in_transaction(connection, kBeginWrite, [&] {
     connection.run(lock, schema_parameter(address));
@@ -459,7 +455,7 @@ std::string prepare_postgres_schema(PostgresConnection& connection, const Postgr
     // A schema that the role may not use is passed over: the tables would be temporary ones.
     if (const PostgresResult used = connection.run("SELECT current_schema()::text");
         used.row(0).is_null(0) || used.row(0).text(0) != address.schema)
-      refuse(address, "permission denied for schema " + address.schema + ": the role needs USAGE and CREATE on it");
+      refuse_store(address, "permission denied for schema " + address.schema + ": the role needs USAGE and CREATE on it");
     const bool takes_right = version && *version < kSubmitOfNamedRoles && *version >= 2 && all_may_submit(connection);
     const std::string set_version = "UPDATE store_version SET version = " + std::to_string(newest);
     for (std::int64_t next = version.value_or(0); next < newest; ++next)
