@@ -16,6 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from resonate_core import Clock, Store
     from resonate_core.testing.pytest_explore import Explorer
+    from resonate_core.testing.pytest_fixtures import Fixtures
     from resonate_core.testing.servers import LiveServer
     from resonate_core.worker import Worker
 
@@ -150,9 +151,7 @@ def resonate_clock(request: pytest.FixtureRequest) -> Clock:
 
     With ``resonate_server`` the manual clock begins at the present instant, since clients compute deadlines with the system's clock.
     """
-    from resonate_core.testing.pytest_fixtures import fixtures_of
-
-    return fixtures_of(request.node, default_backends(request.config)[0]).clock
+    return _fixtures_of(request).clock
 
 
 @pytest.fixture
@@ -161,9 +160,7 @@ def resonate_store(request: pytest.FixtureRequest, resonate_clock: Clock) -> Ite
 
     It checks the invariants: in memory after each step, elsewhere after the test.
     """
-    from resonate_core.testing.pytest_fixtures import fixtures_of
-
-    fixtures = fixtures_of(request.node, default_backends(request.config)[0], getattr(request, "param", None))
+    fixtures = _fixtures_of(request, getattr(request, "param", None))
     yield fixtures.store
     fixtures.close()
 
@@ -171,17 +168,20 @@ def resonate_store(request: pytest.FixtureRequest, resonate_clock: Clock) -> Ite
 @pytest.fixture
 def resonate_worker(request: pytest.FixtureRequest, resonate_store: Store[Any]) -> Worker:
     """A worker on the store of the test: a new one, or that of the program (marker or setting ``resonate_worker``)."""
-    from resonate_core.testing.pytest_fixtures import fixtures_of
-
-    return fixtures_of(request.node, default_backends(request.config)[0]).worker
+    return _fixtures_of(request).worker
 
 
 @pytest.fixture
 def resonate_server(request: pytest.FixtureRequest, resonate_store: Store[Any]) -> LiveServer:
     """A server of the store of the test, on a free port of 127.0.0.1: it has `url`, `store` and `client()`."""
+    return _fixtures_of(request).server
+
+
+def _fixtures_of(request: pytest.FixtureRequest, back_end: str | None = None) -> Fixtures:
+    """Return the fixtures of a test, on the storage that it chooses, or on that of the settings."""
     from resonate_core.testing.pytest_fixtures import fixtures_of
 
-    return fixtures_of(request.node, default_backends(request.config)[0]).server
+    return fixtures_of(request.node, default_backends(request.config)[0], back_end)
 
 
 @pytest.fixture
