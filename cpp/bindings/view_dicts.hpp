@@ -1,4 +1,4 @@
-// What store.views shows as dicts: due steps, leases, hours and totals of queues.
+// The dicts that store.views returns: due steps, leases, hours and totals of queues.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -8,7 +8,7 @@ from pathlib import Path
 import tomllib
 
 FOLDER = Path(__file__).parent
-#: What each layer is for, by its first module.
+#: The purpose of each layer, by its first module.
 PURPOSE = {
     "__main__": "python -m resonate_core",
     "cli": "the command resonate-core",

@@ -1,4 +1,4 @@
-// Who may read a file that holds what another file holds: a backup, a copy, a recording.
+// The rights of a file with the contents of another one (a backup, a copy, a recording): no more than that one has.
 #pragma once
 
 #include <sys/stat.h>

@@ -259,7 +259,8 @@ bool is_read(const Operation& operation) noexcept;
 // filter chooses.
 bool may_read_many(const Operation& operation) noexcept;
 // Returns how many records the request names, at least 1 unless a list is empty: the jobs that it enqueues, starts, completes or
-// asks for, the tasks of a heartbeat. It is a measure of its work and of its reply. What a filter chooses is not counted.
+// asks for, the tasks of a heartbeat. The number measures the work of the request
+// and the size of its reply. Jobs that a filter chooses are not counted.
 std::size_t records_of(const Operation& operation) noexcept;
 // Returns the filter of a request that changes the jobs it chooses; null for every other request.
 const JobFilter* choosing_filter(const Operation& operation) noexcept;

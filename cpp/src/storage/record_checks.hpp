@@ -16,7 +16,8 @@ namespace resonate {
 [[noreturn]] void refuse_stored_record(std::string_view what, const std::string& id, const std::string& why);
 // Refuses a row that the engine cannot use.
 void require_usable(const Row& row);
-// Refuses a row that is due for no kind of step: a reader who waits for the step would wait for ever, without a pause.
+// Refuses a row that has a due time and no kind of step. No tick would run it, so a loop that ticks until nothing is due never
+// ends.
 [[noreturn]] void refuse_timer_of_no_kind(const std::string& id);
 // Refuses counters that leave no room to count upwards, or count less than nothing.
 void require_usable(const Counters& counters, std::int64_t messages);
