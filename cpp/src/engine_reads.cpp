@@ -66,9 +66,10 @@ Engine::Snapshot::~Snapshot() {
   if (engine_.idle_.size() < kIdle) engine_.idle_.push_back(std::move(begun_));
 }
 
-// Searches a limited number of rows under the lock. If that does not suffice, searches again on a snapshot of the same state,
-// without the lock.
+// Does not wait for a commit: see read_on_snapshot. If none is under way, searches a limited number of rows under the lock, and if
+// that does not suffice, again on a snapshot of the same state, without the lock.
 Reply Engine::search(Request& request) {
+  if (std::vector<Reply> replies = read_on_snapshot({&request, 1}); !replies.empty()) return std::move(replies.front());
   index_in_slices();
   std::unique_ptr<Storage> begun;
   Instant at = 0;
@@ -112,7 +113,7 @@ std::unique_ptr<Storage> Engine::begin_snapshot_of(Plan& plan) {
   return begun;
 }
 
-// Answers short reads from a snapshot if they would otherwise wait for a commit; returns nothing if they would not, or if the
+// Answers reads from a snapshot if they would otherwise wait for a commit; returns nothing if they would not, or if the
 // storage or a trace needs the lock.
 std::vector<Reply> Engine::read_on_snapshot(std::span<Request> requests) {
   mutex_.refuse_owner();

@@ -43,10 +43,10 @@ def _m(part: str, scenario: str, module: str, name: str, old: str, new: str, run
 
 
 MUTANTS = [
-    _m("worker", "calm_jobs", "worker.reporting", "results are not stored", "encoded(outcome.result))", "encoded(None))"),
+    _m("worker", "calm_jobs", "worker.reporting", "results are not stored", "_stored(outcome.result)) for", "_stored(None)) for"),
     _m("worker", "calm_jobs", "worker.execution", "an error counts as success", "    return outcome_of(error, task.retries)", '    return Outcome("completed", None)'),
-    _m("worker", "calm_jobs", "worker.session", "leases are not renewed in time", "asyncio.sleep(settings.heartbeat)", "asyncio.sleep(10 * settings.heartbeat)"),
-    _m("worker", "calm_jobs", "worker.session", "running jobs have no heartbeat", "executor.held() + [", "["),
+    _m("worker", "calm_jobs", "worker.session", "leases are not renewed in time", "min(begun + settings.heartbeat, leases.first_end)", "begun + 10 * settings.heartbeat"),
+    _m("worker", "calm_jobs", "worker.session", "running jobs have no heartbeat", "self.executor.held() + [", "["),
     _m("worker", "calm_jobs", "worker.periodic", "only the first occurrence is enqueued", "self.next_at = following[0] if following else None", "self.next_at = None"),
     _m("batcher", "server", "server.batcher", "replies are in the wrong order", "zip(batch, answers, strict=True)", "zip(batch, reversed(answers), strict=True)"),
     _m("batcher", "server", "server.batcher", "a batch loses its last request", "envelopes = [envelope for envelope, _ in batch]", "envelopes = [envelope for envelope, _ in batch[:1]]"),
@@ -64,7 +64,7 @@ MUTANTS = [
     _m("connection", "durable_functions", "connection.delivery", "a worker that joins is not served", "self.members.append(member)\n            self._served_changed()", "self.members.append(member)"),
     _m("connection", "durable_functions", "connection.delivery", "an anycast reaches only the preferred worker", "if not address.any_stream or not group:", "if not exact:"),
     _m("batcher", "server", "server.batcher", "requests that came during a transaction wait for ever", "self._begin_after(_ITERATIONS)", "pass"),
-    _m("batcher", "server", "server.batcher", "a transaction takes one request and drops the others", "del self._waiting[: len(batch)]", "del batch[1:], self._waiting[:]"),
+    _m("batcher", "server", "server.batcher", "a transaction takes one request and drops the others", "del lane[: len(batch)]", "del batch[1:], lane[:]"),
     _m("driver", "server", "server.driver", "addresses to read again are ignored", "self._addresses.update(self._delivery.take_addresses())", "self._delivery.take_addresses()"),
     _m("delivery", "server", "server.delivery", "delivered unblocks are not acknowledged", "self._to_acknowledge.append(message.number)", "pass"),
 ]  # fmt: skip

@@ -60,6 +60,8 @@ def test_reads_go_on_while_a_write_waits(store: rc.Store) -> None:
     with a_write_that_waits(store, "late-1"):
         assert store.promises.get("a").id == "a"
         assert store.queues.stats() == []
+        assert store.queues.list() == []
+        assert [one.id for one in store.promises.search()] == ["a", "b", "late-0"]
         assert store.apply(request("promise.get", id="late-1"))["head"]["status"] == 404
         answers = store.apply([request("promise.get", id=name) for name in ("a", "b", "nobody", "late-0")])
         assert [one["head"]["status"] for one in answers] == [200, 200, 404, 200]

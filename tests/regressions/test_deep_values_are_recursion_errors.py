@@ -62,4 +62,4 @@ def test_the_text_of_a_rejection_is_escaped() -> None:
     store = _settled("rejected", {"code": "E\x1b[31m", "message": "one\ntwo\u202e"})
     with pytest.raises(rc.errors.Rejected) as raised:
         store.result("x")
-    assert str(raised.value) == 'promise "x" is rejected: E\\x1b[31m: one\ntwo\\u202e'
+    assert str(raised.value) == 'promise "x" is rejected: E\\x1b[31m: one\\ntwo\\u202e'
