@@ -118,6 +118,7 @@ def test_an_ipv6_address_stands_in_brackets_in_the_host_header() -> None:
 
 def test_the_token_is_sent_and_shown_nowhere(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "httpcore")  # a server that ran in this process has raised its level
 
     async def test() -> None:
         async with receiving() as receiver:

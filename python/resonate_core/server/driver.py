@@ -7,7 +7,8 @@ import contextlib
 import functools
 import logging
 import os
-from collections import Counter
+from collections import Counter, deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core import ManualClock
@@ -30,6 +31,8 @@ _STEPS = 256
 _PAGE = 200
 #: The size of the first page of older messages.
 _FIRST_PAGE = 125
+#: The most pages of older messages between two pages of new ones: a long backlog of one receiver does not delay those of others.
+_OLDER_PAGES = 5
 #: Seconds after which a store that failed is tried again.
 _PAUSE = 1.0
 
@@ -46,6 +49,23 @@ class _Round(NamedTuple):
     def more(self) -> bool:
         """Whether more steps may be due, or more messages new."""
         return len(self.fired) == _STEPS or len(self.messages) == _PAGE
+
+
+@dataclass
+class _Pass:
+    """A pass over the older messages of some addresses, page by page.
+
+    Attributes:
+        addresses: That still accept messages.
+        last: The number of the last older message.
+        after: The number of the last message that was read.
+        size: Of the next page.
+    """
+
+    addresses: list[str]
+    last: int
+    after: int = 0
+    size: int = _FIRST_PAGE
 
 
 class _WriteAheadLog:
@@ -98,7 +118,8 @@ class Driver:
         self._ending = False
         self._wal = _WriteAheadLog(store.path) if store.path is not None else None
         self._last = 0  # number of the last message that was read
-        self._addresses: set[str] = set()  # addresses whose older messages the next round reads
+        self._addresses: set[str] = set()  # addresses whose older messages are to be read from the first one on
+        self._passes: deque[_Pass] = deque()  # passes under way, which take turns; no two have an address in common
         self._delivery: Delivery
 
     @property
@@ -146,7 +167,7 @@ class Driver:
                     continue
                 later = until is not None and (round.due is None or round.due > until)
                 until = round.due
-                if later or round.more:
+                if later or round.more or self._passes:
                     continue  # a step that became due in between did not wake the driver; or there is more to do
                 await self._wait_for_work(round)
 
@@ -184,27 +205,51 @@ class Driver:
             for fired in round.fired:
                 if fired.kind == "schedule_set_aside":
                     _log.warning("schedule %s cannot be fired and is set aside: %s", fired.id, fired.detail["problem"])
-        await self._deliver_older(sorted(self._addresses), self._last)
-        self._addresses.clear()
+        await self._deliver_older()
         if round.messages:
             await self._delivery.deliver(round.messages)
             self._last = round.messages[-1].number
         return round
 
-    async def _deliver_older(self, addresses: list[str], last: int) -> None:
-        """Deliver older messages to addresses that may accept them now. An address that declines one is not read again."""
-        after = 0
-        size = _FIRST_PAGE  # most streams have room for a few
-        addresses = self._delivery.accepting(addresses, set())
-        while addresses:
-            self._delivery.before_read()
-            page = await self._call(functools.partial(self._store.messages, size, after=after, addresses=addresses))
-            blocked = await self._delivery.deliver([message for message in page if message.number <= last])
-            if len(page) < size or page[-1].number >= last:
+    async def _deliver_older(self) -> None:
+        """Read some pages of older messages, for addresses that may accept them now. An address that declines one is not read again."""
+        self._begin_pass()
+        for _ in range(_OLDER_PAGES):
+            if not self._passes:
                 return
-            after = page[-1].number
-            size = min(2 * size, _PAGE)
-            addresses = self._delivery.accepting(addresses, blocked)
+            under_way = self._passes[0]
+            try:
+                ended = await self._deliver_page(under_way)
+            except BaseException:
+                self._addresses.update(under_way.addresses)  # once more, from the beginning
+                self._passes.popleft()
+                raise
+            self._passes.popleft()
+            if ended:
+                self._begin_pass()
+            else:
+                self._passes.append(under_way)
+
+    def _begin_pass(self) -> None:
+        """Begin a pass for the addresses that none under way reads; those wait for its end, since they are read from the beginning."""
+        addresses = self._addresses.difference(*(one.addresses for one in self._passes))
+        self._addresses -= addresses
+        accepting = self._delivery.accepting(sorted(addresses), set())
+        if accepting:
+            self._passes.appendleft(_Pass(accepting, self._last))
+
+    async def _deliver_page(self, older: _Pass) -> bool:
+        """Read and offer the next page; return whether the pass has ended."""
+        self._delivery.before_read()
+        read = functools.partial(self._store.messages, older.size, after=older.after, addresses=older.addresses)
+        page = await self._call(read)
+        blocked = await self._delivery.deliver([message for message in page if message.number <= older.last])
+        if len(page) < older.size or page[-1].number >= older.last:
+            return True
+        older.after = page[-1].number
+        older.size = min(2 * older.size, _PAGE)
+        older.addresses = self._delivery.accepting(older.addresses, blocked)
+        return not older.addresses
 
     def _tick_and_read(self) -> _Round:
         """In a thread: run due steps, and read new messages."""
