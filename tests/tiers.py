@@ -67,6 +67,20 @@ MODULES: dict[str, str] = {
     "server/test_postgres_servers.py": ALL,
     # Other plugins of pytest.
     "regressions/test_other_plugins_of_pytest_break_the_fixtures.py": ALL,
+    # Half a minute or more of a processor each, for what few changes touch.
+    "cli/test_page.py": ALL,
+    "conformance_command/test_planted_faults.py": ALL,
+    "conformance_command/test_right_servers.py": ALL,
+    "fuzz/test_replies.py": ALL,
+    "integration/django/test_processes.py": ALL,
+    "integration/fastapi/test_shop.py": ALL,
+    "integration/jobs/test_disk_faults.py": ALL,
+    "product": ALL,
+    "regressions/test_ctrl_c_in_long_calls.py": ALL,
+    "regressions/test_recordings_and_refusals_fill_the_memory.py": ALL,
+    "regressions/test_redaction_patterns_hold_every_request.py": ALL,
+    "regressions/test_silent_receivers_hold_the_pushes_of_all.py": ALL,
+    "regressions/test_unfinished_headers_stay_open.py": ALL,
     # They build the package.
     "packaging/test_cached_compiler.py": ALL,
     "packaging/test_fetched_dependencies.py": ALL,
