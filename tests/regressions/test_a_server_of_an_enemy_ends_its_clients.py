@@ -326,6 +326,20 @@ def test_more_or_fewer_answers_than_asked(send: Any) -> None:
 
 
 @both
+def test_jobs_beside_one_that_is_refused(send: Any) -> None:
+    """They are read for the error that names them: `PartlyEnqueued`."""
+    refused = {"status": 409, "error": "no"}
+    cases = [
+        (repr(job), with_data({"jobs": [{"status": 200, "job": job}, refused]}), CALLS["jobs.enqueue_many"])
+        for job in ("x", 5, None, [], {}, {**JOB, "state": "odd"})
+    ]
+    for name, error in _errors(
+        send, [*cases, ("none", with_data({"jobs": [{"status": 200}, refused]}), CALLS["jobs.enqueue_many"])]
+    ):
+        assert type(error) is NoEnvelope, (name, error)
+
+
+@both
 def test_a_count_that_makes_the_request_again(send: Any) -> None:
     counts = (0, -1, True, 2**63, 1.5, None)
     cases = [(str(count), with_data({"count": count, "more": True}), CALLS["jobs.delete_all"]) for count in counts]

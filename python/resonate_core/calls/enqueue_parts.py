@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .._core import Job
@@ -11,11 +11,16 @@ from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..errors import NoEnvelope, PartlyEnqueued, ResonateError, Unreachable
 from .call import Call, Data, Together, refusal
 
-__all__ = ["EnqueueParts"]
+__all__ = ["EnqueueParts", "jobs_of"]
 
 #: The most jobs and bytes of one request. A server accepts 10,000 jobs and, unless it is configured, 2 MiB.
 _MOST_JOBS, _MOST_BYTES = 1000, 1_048_576
 _TOO_LARGE = 413
+
+
+def jobs_of(answers: Sequence[Data]) -> list[Job]:
+    """The jobs of the answers to payloads that were enqueued."""
+    return [Job.from_dict(answer["job"]) for answer in answers]
 
 
 class EnqueueParts:
@@ -23,6 +28,7 @@ class EnqueueParts:
 
     Args:
         calls: One job.enqueue for each payload.
+        enqueued: Reads the jobs of the answers, for an error that names them.
 
     Example:
         >>> from resonate_core.calls.jobs import enqueue_many
@@ -36,8 +42,9 @@ class EnqueueParts:
         resonate_core.errors.Conflict: payload 0: no
     """
 
-    def __init__(self, calls: Together[Any]) -> None:
+    def __init__(self, calls: Together[Any], enqueued: Callable[[Sequence[Data]], list[Job]] = jobs_of) -> None:
         self._items: list[Data] = [call.data for call in calls.calls]
+        self._enqueued = enqueued
         self._again = all(call.again for call in calls.calls)
         self._sizes = [len(json.dumps(item)) + 2 for item in self._items]
         self._most_bytes = _MOST_BYTES
@@ -94,7 +101,7 @@ class EnqueueParts:
 
     def _fail(self, problem: ResonateError, missing: list[int]) -> None:
         if self.answers:
-            raise PartlyEnqueued(problem, [Job.from_dict(answer["job"]) for answer in self.answers], missing) from problem
+            raise PartlyEnqueued(problem, self._enqueued(self.answers), missing) from problem
         if isinstance(problem, (Unreachable, NoEnvelope)):
             raise problem
         raise type(problem)(f"payload {missing[0]}: {problem}", problem.status)

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from .._core import SystemClock
+from .._core import Job, SystemClock
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..base.per_process import PerProcess
 from ..calls.attempts import Attempts
 from ..calls.call import Call, Together, envelope, refusal
-from ..calls.enqueue_parts import EnqueueParts
+from ..calls.enqueue_parts import EnqueueParts, jobs_of
 from ..calls.faces import AsyncRunner, Runner
 from ..errors import ResonateError, Unreachable, Unsupported
 from .answers import result_of, used
@@ -75,6 +75,14 @@ class _Requests:
         """
         return used(self.address.name, "job.enqueue_many", calls.gather, answers)
 
+    def enqueued(self, answers: Sequence[dict[str, Any]]) -> list[Job]:
+        """The jobs of several answers.
+
+        Raises:
+            NoEnvelope: See `result`.
+        """
+        return used(self.address.name, "job.enqueue_many", jobs_of, answers)
+
 
 class Remote(Runner):
     """Runs calls on a server.
@@ -132,7 +140,7 @@ class Remote(Runner):
 
     def in_parts(self, calls: Together[T]) -> T:
         """job.enqueue_many in parts."""
-        parts = EnqueueParts(calls)
+        parts = EnqueueParts(calls, self._requests.enqueued)
         for call in parts.calls():
             try:
                 items = self.run(call)
@@ -204,7 +212,7 @@ class AsyncRemote(AsyncRunner):
 
     async def in_parts(self, calls: Together[T]) -> T:
         """job.enqueue_many in parts."""
-        parts = EnqueueParts(calls)
+        parts = EnqueueParts(calls, self._requests.enqueued)
         for call in parts.calls():
             try:
                 items = await self.run(call)
