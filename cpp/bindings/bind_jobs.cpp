@@ -95,7 +95,7 @@ JobRecord enqueue(const Jobs& self, PyObject* const* given) {
   JobOrder order = order_of<false>(given);
   order.id = optional_text(given[kId], "id");
   order.payload = value_of(given[kPayload], given[kHeaders], "payload");
-  return self.store->run_for_job(JobEnqueue{{std::move(order)}});
+  return self.store->run_for_job(JobEnqueue{std::move(order)});
 }
 
 JobBatch enqueue_many(const Jobs& self, PyObject* const* given) {
@@ -115,7 +115,7 @@ JobBatch enqueue_many(const Jobs& self, PyObject* const* given) {
     JobOrder order = common;
     if (!names.empty()) order.id = std::move(names[i]);
     order.payload = value_of(PySequence_Fast_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i)), given[kHeaders], "payloads");
-    requests.push_back(Request{.operation = JobEnqueue{{std::move(order)}}});
+    requests.push_back(Request{.operation = JobEnqueue{std::move(order)}});
   }
   PromiseBatch made = self.store->run_all(std::move(requests));
   JobBatch batch;

@@ -13,8 +13,8 @@ namespace {
 ScheduleRecord create(const Schedules& self, const Str& id, const Str& cron, const Str& promise_id,
                       const DurationArgument& promise_timeout, const AnyValue& param, const StringMapping& headers,
                       const StringMapping& tags, const MembersArgument& job) {
-  std::vector<JobOrder> order;
-  if (!job.is_none()) order.push_back(described_argument<JobOrder>(job, "job"));
+  Box<JobOrder> order;
+  if (!job.is_none()) order = described_argument<JobOrder>(job, "job");
   Reply reply = self.store->run(ScheduleCreate{.id = id_of(id),
                                                .cron = std::string(text(cron, "cron")),
                                                .promise_id = std::string(text(promise_id, "promise_id")),

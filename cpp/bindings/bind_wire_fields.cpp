@@ -44,12 +44,8 @@ template <std::size_t... Places>
 void add_requests(py::dict& all, std::index_sequence<Places...>) {
   const auto add = [&]<std::size_t Place>() {
     using Request = std::variant_alternative_t<Place, Operation>;
-    const std::string_view kind = name_of(static_cast<Kind>(Place), DialectId::k2026_04_01);
-    if constexpr (Described<Request>) {
-      all[py::str(kind)] = members_of<Request>();
-    } else {
-      all[py::str(kind)] = members_of<JobOrder>();  // job.enqueue is its order
-    }
+    all[py::str(name_of(static_cast<Kind>(Place), DialectId::k2026_04_01))] =
+        members_of<std::remove_cvref_t<decltype(described(std::declval<Request&>()))>>();
   };
   (add.template operator()<Places>(), ...);
 }

@@ -135,7 +135,7 @@ class RandomJobRequests {
             .promise_timeout = below(400),
             .promise_param = {},
             .promise_tags = tags({{"resonate:branch", "b1"}}),
-            .job = {std::move(job)}};
+            .job = std::move(job)};
   }
   QueueSet settings(Instant) {
     QueueSet made;

@@ -35,11 +35,7 @@ inline QueueSet gathers(GroupLimits limits, const std::string& queue = "default"
   made.groups = {true, limits};
   return made;
 }
-inline JobEnqueue enqueue(JobOrder order) {
-  JobEnqueue made;
-  made.order.push_back(std::move(order));
-  return made;
-}
+inline JobEnqueue enqueue(JobOrder order) { return {std::move(order)}; }
 inline JobEnqueue enqueue(const std::string& id, const std::string& queue = "default") { return enqueue(order(id, queue)); }
 inline JobClaim claim(const std::vector<std::string>& queues = {"default"}, std::int64_t count = 1, Duration lease = 1000) {
   JobClaim made;

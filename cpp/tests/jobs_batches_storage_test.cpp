@@ -173,7 +173,7 @@ class GroupSnapshots : public ::testing::Test {
     job.unique_key = "K";
     job.unique_for = 9;
     job.group = "gs";
-    schedule.job = {job};
+    schedule.job = job;
     store.must(schedule);
     whole = json::parse(store.snapshot());
   }
@@ -332,7 +332,7 @@ TEST(GroupFiles, ThatAreDamagedAreNamed) {
       schedule.id = "s";
       schedule.cron = "* * * * *";
       schedule.promise_id = "x";
-      schedule.job.emplace_back().type = "report";
+      schedule.job.emplace().type = "report";
       store.must(schedule);
     }
     SQLite::Database(backends.last_file(), SQLite::OPEN_READWRITE).exec(sql);

@@ -23,7 +23,7 @@ ScheduleCreate every_minute(JobOrder job = report(), const std::string& id = "s"
           .promise_timeout = 50'000,
           .promise_param = data("cA=="),
           .promise_tags = tags({{"tenant", "acme"}}),
-          .job = {std::move(job)}};
+          .job = std::move(job)};
 }
 ScheduleCreate every_minute_with(auto change) { return every_minute(with(report(), change)); }
 std::vector<bool> created(const std::vector<Fired>& fired) {
@@ -203,7 +203,7 @@ TEST_P(JobSchedules, OfAnIdThatExistsStayAsTheyAre) {
   const Reply again = store.must(every_minute(other));
   EXPECT_EQ(again.schedule->job->order.type, "report:build");
   ScheduleCreate plain = every_minute();
-  plain.job.clear();
+  plain.job = {};
   EXPECT_NE(store.must(plain).schedule->job, nullptr);
   EXPECT_EQ(store.must(ScheduleSearch{}).schedules.at(0)->job->order.queue, "reports");
   store.must(ScheduleDelete{"s"});

@@ -86,11 +86,11 @@ void fill(JobStore& store) {
   schedule.promise_id = "{{.id}} {{.timestamp}}";
   schedule.promise_timeout = 2500;
   schedule.promise_param = data("cGFy");
-  schedule.job.push_back(with(grouped("", "g", "groups"), [](JobOrder& its) {
+  schedule.job = with(grouped("", "g", "groups"), [](JobOrder& its) {
     its.id.reset();
     its.process_in = 100;
     its.good_for = 2000;
-  }));
+  });
   store.must(schedule);
 }
 

@@ -72,8 +72,8 @@ TEST_P(TracedJobs, SchedulesOfJobs) {
   schedule.cron = "* * * * *";
   schedule.promise_id = "{{.id}}.{{.timestamp}}";
   schedule.promise_timeout = 100'000;
-  schedule.job.push_back(keyed("", "K"));
-  schedule.job.front().id.reset();
+  schedule.job = keyed("", "K");
+  schedule.job->id.reset();
   store.must(schedule);
   record(store);
   store.clock->advance_to(120'000);

@@ -96,8 +96,8 @@ void gather(JobStore& store) {
   schedule.cron = "* * * * *";
   schedule.promise_id = "report";
   schedule.promise_timeout = 1000;
-  schedule.job.push_back(grouped(""));
-  schedule.job.front().id.reset();
+  schedule.job = grouped("");
+  schedule.job->id.reset();
   store.must(schedule);
   store.clock->advance_to(60'000);
   EXPECT_EQ(store.state("report"), "scheduled");

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "resonate/box.hpp"
 #include "resonate/fields.hpp"
 #include "resonate/values.hpp"
 
@@ -57,7 +58,6 @@ struct MemberRules {
   bool apart = false;         // another function checks its limits
   bool stored_only = false;   // not shown in replies
   bool action = false;        // a request inside the request: {kind, data}
-  bool single = false;        // a vector of none or one, on the wire the one
   bool sparse = false;        // not written where it is `unset`, or empty
   std::int64_t unset = 0;
   std::string_view element{};                 // what an error calls one of several
@@ -91,7 +91,6 @@ struct Member : MemberRules {
   constexpr Member apart_from_limits() const { return with(&MemberRules::apart, true); }
   constexpr Member only_stored() const { return with(&MemberRules::stored_only, true); }
   constexpr Member as_action() const { return with(&MemberRules::action, true); }
-  constexpr Member none_or_one() const { return optional().with(&MemberRules::single, true); }
   // May be absent, which is `value`: what the struct begins with.
   constexpr Member otherwise(std::int64_t value) const {
     return optional().with(&MemberRules::sparse, true).with(&MemberRules::unset, value);
@@ -145,7 +144,7 @@ inline constexpr bool kIsA<Template, Template<Arguments...>> = true;
 
 template <class T>
 inline constexpr Presence kUsualPresence =
-    kIsA<std::optional, T> || kIsA<Setting, T> || kIsA<Shared, T> ? Presence::optional : Presence::required;
+    kIsA<std::optional, T> || kIsA<Setting, T> || kIsA<Shared, T> || kIsA<Box, T> ? Presence::optional : Presence::required;
 template <>
 inline constexpr Presence kUsualPresence<Value> = Presence::not_null;
 template <>

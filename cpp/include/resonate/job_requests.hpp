@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "resonate/box.hpp"
 #include "resonate/described.hpp"
 #include "resonate/jobs.hpp"
 #include "resonate/values.hpp"
@@ -75,10 +76,16 @@ struct JobTemplate final : Counted {
 
 inline constexpr std::int64_t kMostAtOnce = 10'000;  // jobs of one request
 
-// A vector of one element: an order is large, and every request takes the size of the largest.
 struct JobEnqueue {
-  std::vector<JobOrder> order;
+  Box<JobOrder> order = JobOrder();
 };
+// The struct whose descriptors are those of a request: its order, or itself.
+inline JobOrder& described(JobEnqueue& request) noexcept { return *request.order; }
+inline const JobOrder& described(const JobEnqueue& request) noexcept { return *request.order; }
+template <class Request>
+Request& described(Request& request) noexcept {
+  return request;
+}
 struct JobEnqueueMany {
   std::vector<JobOrder> orders;
 };

@@ -208,7 +208,7 @@ struct ScheduleCreate {
   Duration promise_timeout = 0;
   Value promise_param;
   StringMap promise_tags;
-  std::vector<JobOrder> job;  // empty, or the job of each occurrence
+  Box<JobOrder> job;  // of each occurrence; none: it makes promises
 };
 template <std::same_as<ScheduleCreate> T>
 constexpr auto fields(Of<T>) {
@@ -219,7 +219,7 @@ constexpr auto fields(Of<T>) {
       member(Field::promise_timeout, &T::promise_timeout).duration(0),
       member(Field::promise_param, &T::promise_param),
       member(Field::promise_tags, &T::promise_tags),
-      member(Field::job, &T::job).none_or_one().apart_from_limits(),
+      member(Field::job, &T::job).apart_from_limits(),
   };
 }
 struct ScheduleDelete {

@@ -18,12 +18,7 @@ template <std::size_t Place, DocumentNode Node>
 Operation decode_as(DialectId dialect, const Node& data, const Path& at) {
   Operation operation(std::in_place_index<Place>);
   auto& request = *std::get_if<Place>(&operation);
-  const DescribedReader<Node> reader(dialect);
-  if constexpr (static_cast<Kind>(Place) == Kind::job_enqueue) {
-    reader.read(request.order.emplace_back(), data, &at);
-  } else {
-    reader.read(request, data, &at);
-  }
+  DescribedReader<Node>(dialect).read(described(request), data, &at);
   return operation;
 }
 

@@ -82,7 +82,7 @@ class DescribedReader {
     if constexpr (kIsA<Setting, M>) {
       to.given = true;
       value<T, I>(to.value.emplace(), node, path);
-    } else if constexpr (kIsA<std::optional, M>) {
+    } else if constexpr (kIsA<std::optional, M> || kIsA<Box, M>) {
       value<T, I>(to.emplace(), node, path);
     } else if constexpr (std::is_same_v<M, std::string>) {
       to = read_text(node, path);
@@ -120,20 +120,16 @@ class DescribedReader {
 
   template <class T, std::size_t I, class E>
   void elements(std::vector<E>& to, const Node& node, const Path& path) const {
-    if constexpr (kField<T, I>.single) {
-      value<T, I>(to.emplace_back(), node, path);
-    } else {
-      if (node.type() != NodeType::array) refuse_type(node, path, "an array");
-      std::ptrdiff_t index = 0;
-      node.each_element([&](Node element) {
-        const Path at(index++, &path);
-        if constexpr (std::is_same_v<E, QueueChoice>) {
-          if (element.type() == NodeType::string) return to.push_back({std::string(element.text()), {}});
-          if (element.type() != NodeType::object) refuse_type(element, at, "the name of a queue, or an object of name and weight");
-        }
-        value<T, I>(to.emplace_back(), element, at);
-      });
-    }
+    if (node.type() != NodeType::array) refuse_type(node, path, "an array");
+    std::ptrdiff_t index = 0;
+    node.each_element([&](Node element) {
+      const Path at(index++, &path);
+      if constexpr (std::is_same_v<E, QueueChoice>) {
+        if (element.type() == NodeType::string) return to.push_back({std::string(element.text()), {}});
+        if (element.type() != NodeType::object) refuse_type(element, at, "the name of a queue, or an object of name and weight");
+      }
+      value<T, I>(to.emplace_back(), element, at);
+    });
   }
 
   // Reads {kind, data}; a head is ignored, since the outer envelope's head applies.

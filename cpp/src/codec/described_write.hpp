@@ -54,14 +54,10 @@ class DescribedWriter {
       sink_.key(rules.field);
       if (!from.value) return sink_.null();
       value<T, I>(*from.value);
-    } else if constexpr (kIsA<std::optional, M> || kIsA<Shared, M>) {
+    } else if constexpr (kIsA<std::optional, M> || kIsA<Box, M> || kIsA<Shared, M>) {
       if (!from) return;
       sink_.key(rules.field);
       value<T, I>(*from);
-    } else if constexpr (rules.single) {
-      if (from.empty()) return;
-      sink_.key(rules.field);
-      value<T, I>(from.front());
     } else {
       if constexpr (rules.sparse) {
         if constexpr (requires { from.empty(); }) {

@@ -1,6 +1,5 @@
 #include "codec/encode_request.hpp"
 
-#include <type_traits>
 #include <variant>
 
 #include "codec/described_write.hpp"
@@ -20,15 +19,7 @@ void encode_request(JsonSink& sink, std::string_view corr_id, const Request& req
   sink.end_object();
   sink.key(Field::data);
   const detail::DescribedWriter<JsonSink> writer(sink, request.dialect);
-  std::visit(
-      [&]<class One>(const One& operation) {
-        if constexpr (std::is_same_v<One, JobEnqueue>) {
-          writer.write(operation.order.front());
-        } else {
-          writer.write(operation);
-        }
-      },
-      request.operation);
+  std::visit([&](const auto& operation) { writer.write(described(operation)); }, request.operation);
   sink.end_object();
 }
 

@@ -201,7 +201,7 @@ Reply Machine::enqueue(JobOrder& order) {
 
 JobReply::Item Machine::item_of(Reply reply) const { return {reply.status, std::move(reply.error), shown_at(reply.promise, now_)}; }
 
-Reply Machine::run(JobEnqueue& request) { return enqueue_requested(request.order.front()); }
+Reply Machine::run(JobEnqueue& request) { return enqueue_requested(*request.order); }
 
 // Enqueues for a request, which can be refused. An occurrence of a schedule cannot: if its queue has lost the policy, enqueue()
 // gives its job no retries.

@@ -82,8 +82,7 @@ void check(KeyCheck& at, const TaskFence& request) {
   if (const auto* const create = std::get_if<PromiseCreate>(&request.action)) check(at, *create);
 }
 void check(KeyCheck& at, const JobEnqueue& request) {
-  const JobOrder& order = request.order.front();
-  check_order(at, "id", order.id ? *order.id : std::string(), order);
+  check_order(at, "id", request.order->id ? *request.order->id : std::string(), *request.order);
 }
 void check(KeyCheck& at, const JobEnqueueMany& request) {
   for (const JobOrder& order : request.orders) check_order(at, "id", order.id ? *order.id : std::string(), order);
@@ -105,7 +104,7 @@ void check(KeyCheck& at, const ScheduleCreate& request) {
   StringMap tags = request.promise_tags;
   if (!tags.find("resonate:branch")) tags.set("resonate:branch", id);
   check_promise(at, "promiseId", id, tags);
-  for (const JobOrder& order : request.job) check_order(at, "promiseId", id, order);
+  if (request.job) check_order(at, "promiseId", id, *request.job);
 }
 // Other requests name records that exist.
 template <class Rest>

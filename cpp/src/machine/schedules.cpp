@@ -149,8 +149,8 @@ Reply Machine::run(ScheduleCreate& request) {
   if (!next)
     return refusal(status::kInvalid,
                    "cron must have an occurrence after " + std::to_string(now_) + ", got " + quoted(request.cron));
-  if (!request.job.empty())
-    if (auto refused = refuse_retries(request.job.front())) return refusal(status::kInvalid, "job of a schedule: " + *refused);
+  if (request.job)
+    if (auto refused = refuse_retries(*request.job)) return refusal(status::kInvalid, "job of a schedule: " + *refused);
   auto* schedule = new Schedule;
   reply.schedule = ScheduleRef(schedule);
   schedule->id = std::move(request.id);
@@ -159,9 +159,9 @@ Reply Machine::run(ScheduleCreate& request) {
   schedule->promise_timeout = request.promise_timeout;
   schedule->promise_param = std::move(request.promise_param);
   schedule->promise_tags = std::move(request.promise_tags);
-  if (!request.job.empty()) {
+  if (request.job) {
     Shared<JobTemplate> job(new JobTemplate);
-    job->order = std::move(request.job.front());
+    job->order = std::move(*request.job);
     schedule->job = std::move(job);
   }
   schedule->created_at = now_;

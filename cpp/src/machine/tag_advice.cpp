@@ -96,9 +96,6 @@ struct TagVisitor {
   void tags(const StringMap& tags) const {
     for (const auto& [name, value] : tags) examine_tag(advice, name, value);
   }
-  void orders(const std::vector<JobOrder>& orders) const {
-    for (const JobOrder& order : orders) tags(order.tags);
-  }
   void operator()(const PromiseCreate& create) const { tags(create.tags); }
   void operator()(const TaskCreate& create) const { tags(create.action.tags); }
   void operator()(const TaskFence& fence) const {
@@ -106,10 +103,12 @@ struct TagVisitor {
   }
   void operator()(const ScheduleCreate& create) const {
     tags(create.promise_tags);
-    orders(create.job);
+    if (create.job) tags(create.job->tags);
   }
-  void operator()(const JobEnqueue& enqueue) const { orders(enqueue.order); }
-  void operator()(const JobEnqueueMany& many) const { orders(many.orders); }
+  void operator()(const JobEnqueue& enqueue) const { tags(enqueue.order->tags); }
+  void operator()(const JobEnqueueMany& many) const {
+    for (const JobOrder& order : many.orders) tags(order.tags);
+  }
   template <class Other>
   void operator()(const Other&) const {}
 };

@@ -83,7 +83,7 @@ struct Checker {
   Refusal operator()(const Rest&) const {
     return std::nullopt;
   }
-  Refusal operator()(const JobEnqueue& r) const { return refuse_order(r.order.front(), dialect); }
+  Refusal operator()(const JobEnqueue& r) const { return refuse_order(*r.order, dialect); }
 
   Refusal operator()(const PromiseCreate& r) const { return refuse_tags(r, dialect, rules); }
   Refusal operator()(const RegisterCallback& r) const {
@@ -128,8 +128,7 @@ struct Checker {
   }
 
   Refusal operator()(const ScheduleCreate& r) const {
-    const JobOrder* job = r.job.empty() ? nullptr : &r.job.front();
-    if (Refusal refused = first(refuse_occurrences(r.promise_id, r.promise_timeout, r.promise_tags, job, dialect),
+    if (Refusal refused = first(refuse_occurrences(r.promise_id, r.promise_timeout, r.promise_tags, r.job.get(), dialect),
                                 refuse_timer_target(r.promise_tags, dialect, rules)))
       return refused;
     try {
@@ -161,7 +160,7 @@ std::optional<std::string> refuse(const Request& request, RulesId rules_id) {
   return std::visit(
       [&]<class One>(const One& operation) -> Refusal {
         Refusal refused;
-        if constexpr (Described<One>) detail::refuses(operation, {}, refused);  // JobEnqueue is its order
+        if constexpr (Described<One>) detail::refuses(operation, {}, refused);  // an order has its own, with these
         if (!refused) refused = rest(operation);
         return refused;
       },
