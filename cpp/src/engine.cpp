@@ -108,6 +108,16 @@ std::size_t Engine::run_steps(Transaction& transaction, Instant now, std::size_t
   return taken;
 }
 
+// With the check that the request loads by name only what its plan has. The machine moves values out of it: `given` is a copy.
+Reply Engine::run_planned(WorkingSet& set, Request& request, const Operation& given, Instant now) const {
+  Plan plan;
+  plan.add(given);
+  set.require_planned(plan.lookups());
+  Reply reply = Machine(set, now, request, options_).run(request.operation);
+  set.require_planned({});
+  return reply;
+}
+
 Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   const bool read = is_read(request.operation);
   WorkingSet& set = transaction.set;
@@ -120,7 +130,8 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
     if (const std::size_t most = steps_before(request.operation)) run_steps(transaction, now, most);
     if (options_.check) set.checkpoint();
   }
-  Reply reply = Machine(set, now, request, options_).run(request.operation);
+  Reply reply = options_.check ? run_planned(set, request, kept->operation, now)
+                               : Machine(set, now, request, options_).run(request.operation);
   if (options_.check && !read) require_properties(set, now, &kept->operation);
   if (trace_) transaction.events.push_back({std::move(kept), reply, {}, now});
   if (!read) run_steps(transaction, now, steps_after(request.operation));

@@ -88,7 +88,7 @@ MUTANTS = [
     Mutant(
         "a workflow past its deadline keeps the jobs that it awaits",
         "jobs",
-        "const WorkingSet::Entry* const awaiter = set.find(edge.other); return «awaiter && awaiter->now->pending_at(now)»;",
+        "const WorkingSet::Entry* const awaiter = set.follow(edge.other); return «awaiter && awaiter->now->pending_at(now)»;",
         "awaiter && awaiter->now->state == PromiseState::pending",
     ),
     Mutant(

@@ -46,9 +46,38 @@ enum class Unit : std::uint8_t {
   duration,  // ms
 };
 
+// What a member of a request names. The records that a request names are loaded before it runs (machine/plan.cpp), and a server
+// compares them with the caller's token (protocol/admission_names.cpp). A request does not compile with a text, or tags, for which
+// this is undecided (machine/request_members.hpp).
+enum class Names : std::uint8_t {
+  undecided,
+  nothing,        // of the store
+  row,            // the promise, task or job with this id
+  row_or_new,     // the same; if it is absent, the engine generates the id of a new job
+  schedule,       // the schedule with this id
+  occurrences,    // a template of ids: the promises of a schedule
+  queue,          // the queue that the request reads or changes
+  queue_of_jobs,  // the queue in which the request enqueues, claims, searches or changes jobs
+  unique_key,     // a job: the key blocks others, and a refusal names its holder
+  addresses       // of tags: where messages about the promise go
+};
+
+// Which limit of a server a member is held to (protocol/admission.cpp). It must be decided for every duration, instant, text and
+// vector of a request.
+enum class Limit : std::uint8_t {
+  undecided,
+  none,
+  length,  // of a text, and of the number of tags or of other elements
+  lease,   // of a duration, as the others
+  ttl,
+  delay  // of a duration or of an instant; of a vector: of its elements
+};
+
 // The part of a descriptor that does not depend on the struct.
 struct MemberRules {
   Field field;
+  Names names = Names::undecided;
+  Limit limit = Limit::undecided;
   Presence presence = Presence::required;
   Unit unit = Unit::none;
   std::int64_t least = std::numeric_limits<std::int64_t>::min();  // of a number, or of the number of elements
@@ -61,6 +90,7 @@ struct MemberRules {
   bool sparse = false;        // not written where it is `unset`, or empty
   std::int64_t unset = 0;
   std::string_view element{};                 // what an error calls one of several
+  std::string_view called{};                  // what a limit on its length calls it, if not as the field
   bool (*known)(std::string_view) = nullptr;  // a text that must be one of some words
   std::string_view words{};                   // those
 };
@@ -95,6 +125,12 @@ struct Member : MemberRules {
   constexpr Member otherwise(std::int64_t value) const {
     return optional().with(&MemberRules::sparse, true).with(&MemberRules::unset, value);
   }
+  // Holds it to the length that a server allows.
+  constexpr Member naming(Names what) const { return with(&MemberRules::names, what).held_to(Limit::length); }
+  constexpr Member held_to(Limit which) const { return with(&MemberRules::limit, which); }
+  constexpr Member unlimited() const { return held_to(Limit::none); }
+  constexpr Member free_text() const { return naming(Names::nothing).unlimited(); }
+  constexpr Member called_if_long(std::string_view name) const { return with(&MemberRules::called, name); }
   constexpr Member each(std::string_view name) const { return with(&MemberRules::element, name); }
   constexpr Member one_of(bool (*is_known)(std::string_view), std::string_view said) const {
     return with(&MemberRules::known, is_known).with(&MemberRules::words, said);

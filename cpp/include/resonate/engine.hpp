@@ -230,6 +230,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Submitted run_submissions(Transaction& transaction, Instant now);
   std::variant<Request, Reply> decode(const Submission& submission, Instant now) const;
   Reply run(Transaction& transaction, Request& request, Instant now);
+  Reply run_planned(WorkingSet& set, Request& request, const Operation& given, Instant now) const;
   std::size_t run_steps(Transaction& transaction, Instant now, std::size_t most, std::vector<Fired>* fired = nullptr);
   void commit(Transaction& transaction);
   void require_properties(WorkingSet& set, Instant now, const Operation* request) const;

@@ -42,28 +42,28 @@ struct JobOrder {
 template <std::same_as<JobOrder> T>
 constexpr auto fields(Of<T>) {
   return std::tuple{
-      member(Field::id, &T::id).text(),
-      member(Field::queue, &T::queue).optional().text(),
-      member(Field::type, &T::type).text(),
+      member(Field::id, &T::id).text().naming(Names::row_or_new),
+      member(Field::queue, &T::queue).optional().text().naming(Names::queue_of_jobs),
+      member(Field::type, &T::type).text().naming(Names::nothing),
       member(Field::payload, &T::payload),
-      member(Field::tags, &T::tags),
+      member(Field::tags, &T::tags).naming(Names::addresses),
       member(Field::priority, &T::priority).within(1, 100),
-      member(Field::process_at, &T::process_at).instant(),
-      member(Field::process_in, &T::process_in).duration(0),
-      member(Field::good_until, &T::good_until).instant(),
-      member(Field::good_for, &T::good_for).duration(1),
-      member(Field::timeout, &T::timeout).duration(1),
-      member(Field::deadline, &T::deadline).instant().otherwise(kNever),
-      member(Field::retention, &T::retention).kept_if_null(),
+      member(Field::process_at, &T::process_at).instant().held_to(Limit::delay),
+      member(Field::process_in, &T::process_in).duration(0).held_to(Limit::delay),
+      member(Field::good_until, &T::good_until).instant().unlimited(),
+      member(Field::good_for, &T::good_for).duration(1).unlimited(),
+      member(Field::timeout, &T::timeout).duration(1).unlimited(),
+      member(Field::deadline, &T::deadline).instant().otherwise(kNever).unlimited(),
+      member(Field::retention, &T::retention).kept_if_null().unlimited(),
       member(Field::max_retries, &T::max_retries).at_least(0),
       member(Field::retry_policy, &T::policy),
       member(Field::on_exhausted, &T::on_exhausted).name_in(Of<OnExhausted>{}),
       member(Field::lifecycle, &T::lifecycle).name_in(Of<Lifecycle>{}),
-      member(Field::unique_key, &T::unique_key).text(),
-      member(Field::unique_for, &T::unique_for).duration(1),
-      member(Field::group, &T::group).text(),
+      member(Field::unique_key, &T::unique_key).text().naming(Names::unique_key),
+      member(Field::unique_for, &T::unique_for).duration(1).unlimited(),
+      member(Field::group, &T::group).text().naming(Names::nothing),
       member(Field::cancel_with_awaiters, &T::cancel_with_awaiters),
-      member(Field::sent_at, &T::sent_at).instant(),
+      member(Field::sent_at, &T::sent_at).instant().unlimited(),
   };
 }
 
@@ -92,20 +92,20 @@ struct JobEnqueueMany {
 template <std::same_as<JobEnqueueMany> T>
 constexpr auto fields(Of<T>) {
   // One that is refused refuses no other.
-  return std::tuple(member(Field::jobs, &T::orders).within(1, kMostAtOnce).apart_from_limits());
+  return std::tuple(member(Field::jobs, &T::orders).within(1, kMostAtOnce).apart_from_limits().held_to(Limit::length));
 }
 struct JobGet {
   std::string id;
 };
 template <std::same_as<JobGet> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::id, &T::id).text());
+  return std::tuple(member(Field::id, &T::id).text().naming(Names::row));
 }
 
 // A job, or task, and the version that its holder has.
 template <class T>
 constexpr auto held_fields() {
-  return std::tuple(member(Field::id, &T::id).text(), member(Field::version, &T::version).at_least(0));
+  return std::tuple(member(Field::id, &T::id).text().naming(Names::row), member(Field::version, &T::version).at_least(0));
 }
 
 struct QueueChoice {
@@ -114,7 +114,8 @@ struct QueueChoice {
 };
 template <std::same_as<QueueChoice> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::name, &T::name).text(), member(Field::weight, &T::weight).within(1, 1000));
+  return std::tuple(member(Field::name, &T::name).text().naming(Names::queue_of_jobs).called_if_long("queue"),
+                    member(Field::weight, &T::weight).within(1, 1000));
 }
 struct JobClaim {
   std::vector<QueueChoice> queues;
@@ -128,11 +129,11 @@ struct JobClaim {
 template <std::same_as<JobClaim> T>
 constexpr auto fields(Of<T>) {
   return std::tuple{
-      member(Field::queues, &T::queues).within(1, 1000),
+      member(Field::queues, &T::queues).within(1, 1000).held_to(Limit::length),
       member(Field::count, &T::count).within(1, kMostAtOnce).optional(),
-      member(Field::worker, &T::worker).text(),
-      member(Field::lease, &T::lease).duration(1),
-      member(Field::run_lease, &T::run_lease).duration(1),
+      member(Field::worker, &T::worker).text().naming(Names::nothing),
+      member(Field::lease, &T::lease).duration(1).held_to(Limit::lease),
+      member(Field::run_lease, &T::run_lease).duration(1).held_to(Limit::lease),
       member(Field::strict, &T::strict).optional(),
       member(Field::start, &T::start).at_least(0).otherwise(0),
   };
@@ -144,7 +145,7 @@ struct JobStart {
 };
 template <std::same_as<JobStart> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::lease, &T::lease).duration(1)));
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::lease, &T::lease).duration(1).held_to(Limit::lease)));
 }
 struct JobRef {
   std::string id;
@@ -160,7 +161,8 @@ struct JobStartMany {
 };
 template <std::same_as<JobStartMany> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::jobs, &T::jobs).within(1, kMostAtOnce), member(Field::lease, &T::lease).duration(1));
+  return std::tuple(member(Field::jobs, &T::jobs).within(1, kMostAtOnce).held_to(Limit::length),
+                    member(Field::lease, &T::lease).duration(1).held_to(Limit::lease));
 }
 struct JobHeartbeat {
   std::string worker;
@@ -168,7 +170,8 @@ struct JobHeartbeat {
 };
 template <std::same_as<JobHeartbeat> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::worker, &T::worker).text(), member(Field::jobs, &T::jobs));
+  return std::tuple(member(Field::worker, &T::worker).text().naming(Names::nothing),
+                    member(Field::jobs, &T::jobs).held_to(Limit::length));
 }
 struct JobComplete {
   std::string id;
@@ -184,7 +187,7 @@ struct JobCompleteMany {
 };
 template <std::same_as<JobCompleteMany> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::jobs, &T::jobs).within(1, kMostAtOnce));
+  return std::tuple(member(Field::jobs, &T::jobs).within(1, kMostAtOnce).held_to(Limit::length));
 }
 struct JobFail {
   std::string id;
@@ -198,7 +201,7 @@ constexpr auto fields(Of<T>) {
   return std::tuple_cat(held_fields<T>(), std::tuple{
                                               member(Field::error, &T::error),
                                               member(Field::retryable, &T::retryable).optional(),
-                                              member(Field::retry_after, &T::retry_after).duration(0),
+                                              member(Field::retry_after, &T::retry_after).duration(0).held_to(Limit::delay),
                                           });
 }
 struct JobRelease {
@@ -216,7 +219,7 @@ struct JobSnooze {
 };
 template <std::same_as<JobSnooze> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::delay, &T::delay).duration(0)));
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::delay, &T::delay).duration(0).held_to(Limit::delay)));
 }
 
 struct JobReport {
@@ -230,7 +233,7 @@ constexpr auto fields(Of<T>) {
   return std::tuple_cat(held_fields<T>(),
                         std::tuple{
                             member(Field::progress, &T::progress).within(0, 1),
-                            member(Field::lines, &T::lines).optional().within(0, kLinesKept).each("a line").text(),
+                            member(Field::lines, &T::lines).optional().within(0, kLinesKept).each("a line").text().free_text(),
                         });
 }
 
@@ -262,9 +265,12 @@ template <class T>
 requires requires(T change) { change.which.chosen_ids; }
 constexpr auto fields(Of<T>) {
   return std::tuple{
-      member(Field::id, &T::which, &JobFilter::id).text(),       member(Field::queue, &T::which, &JobFilter::queue).text(),
-      member(Field::type, &T::which, &JobFilter::type).text(),   member(Field::state, &T::which, &JobFilter::state),
-      member(Field::group, &T::which, &JobFilter::group).text(), member(Field::tags, &T::which, &JobFilter::tags).optional(),
+      member(Field::id, &T::which, &JobFilter::id).text().naming(Names::row),
+      member(Field::queue, &T::which, &JobFilter::queue).text().naming(Names::queue_of_jobs),
+      member(Field::type, &T::which, &JobFilter::type).text().naming(Names::nothing),
+      member(Field::state, &T::which, &JobFilter::state).free_text(),
+      member(Field::group, &T::which, &JobFilter::group).text().naming(Names::nothing),
+      member(Field::tags, &T::which, &JobFilter::tags).optional().naming(Names::nothing),
   };
 }
 
@@ -277,15 +283,15 @@ struct JobSearch {
 template <std::same_as<JobSearch> T>
 constexpr auto fields(Of<T>) {
   return std::tuple{
-      member(Field::id, &T::filter, &JobFilter::id),
-      member(Field::queue, &T::filter, &JobFilter::queue),
-      member(Field::type, &T::filter, &JobFilter::type),
+      member(Field::id, &T::filter, &JobFilter::id).naming(Names::nothing),
+      member(Field::queue, &T::filter, &JobFilter::queue).naming(Names::queue_of_jobs),
+      member(Field::type, &T::filter, &JobFilter::type).naming(Names::nothing),
       member(Field::state, &T::filter, &JobFilter::state).name_in(Of<JobState>{}),
-      member(Field::group, &T::filter, &JobFilter::group).text(),
-      member(Field::tags, &T::filter, &JobFilter::tags).optional(),
-      member(Field::unique_key, &T::unique_key),
+      member(Field::group, &T::filter, &JobFilter::group).text().naming(Names::nothing),
+      member(Field::tags, &T::filter, &JobFilter::tags).optional().naming(Names::nothing),
+      member(Field::unique_key, &T::unique_key).naming(Names::nothing),
       member(Field::limit, &T::limit).within(1, 1000),
-      member(Field::cursor, &T::cursor).otherwise(0),
+      member(Field::cursor, &T::cursor).otherwise(0).naming(Names::nothing),
   };
 }
 struct JobStats {
@@ -293,7 +299,7 @@ struct JobStats {
 };
 template <std::same_as<JobStats> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::queue, &T::queue).text());
+  return std::tuple(member(Field::queue, &T::queue).text().naming(Names::queue));
 }
 
 struct QueueSet {
@@ -308,7 +314,7 @@ struct QueueSet {
 template <std::same_as<QueueSet> T>
 constexpr auto fields(Of<T>) {
   return std::tuple{
-      member(Field::queue, &T::queue).text(),
+      member(Field::queue, &T::queue).text().naming(Names::queue),
       member(Field::lifecycle, &T::lifecycle).name_in(Of<Lifecycle>{}),
       member(Field::weight, &T::weight).within(1, 1000),
       member(Field::concurrency, &T::concurrency).at_least(1),
@@ -328,7 +334,7 @@ struct QueueResume {
 };
 template <class T>
 requires std::is_same_v<T, QueueGet> || std::is_same_v<T, QueuePause> || std::is_same_v<T, QueueResume>
-constexpr auto fields(Of<T>) { return std::tuple(member(Field::queue, &T::queue).text()); }
+constexpr auto fields(Of<T>) { return std::tuple(member(Field::queue, &T::queue).text().naming(Names::queue)); }
 struct QueueList {};
 template <std::same_as<QueueList> T>
 constexpr auto fields(Of<T>) {

@@ -80,12 +80,12 @@ constexpr auto fields(Of<T>) {
   constexpr auto exponential = [](const T& policy) { return policy.kind == PolicyKind::exponential; };
   return std::tuple{
       member(Field::kind, &T::kind),
-      member(Field::intervals, &T::intervals).within(1, 100).each("an interval of retryPolicy").where(fixed),
-      member(Field::base, &T::base).duration(1).where(exponential),
+      member(Field::intervals, &T::intervals).within(1, 100).each("an interval of retryPolicy").held_to(Limit::delay).where(fixed),
+      member(Field::base, &T::base).duration(1).held_to(Limit::delay).where(exponential),
       member(Field::factor, &T::factor).optional().within(1, 1000).where(exponential),
-      member(Field::cap, &T::cap).optional().duration(1).where(exponential),
+      member(Field::cap, &T::cap).optional().duration(1).held_to(Limit::delay).where(exponential),
       member(Field::jitter, &T::jitter).optional().within(0, 1).where(exponential),
-      member(Field::codes, &T::codes).each("a code of retryPolicy").text(),
+      member(Field::codes, &T::codes).each("a code of retryPolicy").text().naming(Names::nothing).called_if_long("code"),
   };
 }
 
@@ -157,9 +157,9 @@ struct JobError {
 template <std::same_as<JobError> T>
 constexpr auto fields(Of<T>) {
   return std::tuple{
-      member(Field::code, &T::code).text(),
-      member(Field::message, &T::message).optional(),
-      member(Field::data, &T::data),
+      member(Field::code, &T::code).text().naming(Names::nothing),
+      member(Field::message, &T::message).optional().free_text(),
+      member(Field::data, &T::data).free_text(),
   };
 }
 
@@ -320,8 +320,8 @@ template <std::same_as<GroupLimits> T>
 constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::size, &T::size).within(1, kMostGathered).optional(),
-      member(Field::grace, &T::grace).duration(0).optional(),
-      member(Field::max_delay, &T::max_delay).duration(1),
+      member(Field::grace, &T::grace).duration(0).optional().held_to(Limit::delay),
+      member(Field::max_delay, &T::max_delay).duration(1).held_to(Limit::delay),
   };
 }
 
@@ -345,8 +345,8 @@ constexpr auto fields(Of<T>) {
       member(Field::max_retries, &T::max_retries).at_least(0),
       member(Field::retry_policy, &T::policy),
       member(Field::on_exhausted, &T::on_exhausted),
-      member(Field::retention, &T::retention).kept_if_null(),
-      member(Field::timeout, &T::timeout).duration(1),
+      member(Field::retention, &T::retention).kept_if_null().unlimited(),
+      member(Field::timeout, &T::timeout).duration(1).unlimited(),
       member(Field::priority, &T::priority).within(1, 100),
       member(Field::cancel_with_awaiters, &T::cancel_with_awaiters),
   };

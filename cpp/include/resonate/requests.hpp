@@ -26,9 +26,11 @@ struct PromiseCreate {
 template <std::same_as<PromiseCreate> T>
 constexpr auto fields(Of<T>) {
   return std::tuple{
-      member(Field::id, &T::id).text(), member(Field::timeout_at, &T::timeout_at).instant(),
-      member(Field::param, &T::param),  member(Field::tags, &T::tags),
-      member(Field::ikc, &T::ikc),
+      member(Field::id, &T::id).text().naming(Names::row),
+      member(Field::timeout_at, &T::timeout_at).instant().unlimited(),
+      member(Field::param, &T::param),
+      member(Field::tags, &T::tags).naming(Names::addresses),
+      member(Field::ikc, &T::ikc).free_text(),
   };
 }
 struct PromiseSettle {
@@ -41,10 +43,10 @@ bool may_be_settled_to(std::string_view state) noexcept;
 template <std::same_as<PromiseSettle> T>
 constexpr auto fields(Of<T>) {
   return std::tuple{
-      member(Field::id, &T::id).text(),
+      member(Field::id, &T::id).text().naming(Names::row),
       member(Field::state, &T::state).one_of(may_be_settled_to, "resolved, rejected or rejected_canceled"),
       member(Field::value, &T::value),
-      member(Field::iku, &T::iku),
+      member(Field::iku, &T::iku).free_text(),
   };
 }
 // register_callback of 2026-04-01, register of 2025-01-15; the dialect decides which rules apply.
@@ -54,7 +56,8 @@ struct RegisterCallback {
 };
 template <std::same_as<RegisterCallback> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::awaited, &T::awaited).text(), member(Field::awaiter, &T::awaiter).text());
+  return std::tuple(member(Field::awaited, &T::awaited).text().naming(Names::row),
+                    member(Field::awaiter, &T::awaiter).text().naming(Names::row));
 }
 struct RegisterListener {
   std::string awaited;
@@ -62,7 +65,8 @@ struct RegisterListener {
 };
 template <std::same_as<RegisterListener> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::awaited, &T::awaited).text(), member(Field::address, &T::address).text());
+  return std::tuple(member(Field::awaited, &T::awaited).text().naming(Names::row),
+                    member(Field::address, &T::address).text().naming(Names::nothing));
 }
 
 struct Filter {
@@ -89,11 +93,11 @@ struct ScheduleSearch {
 template <class T, class... Own>
 constexpr auto search_fields(Own... own) {
   return std::tuple{
-      member(Field::id, &T::query, &SearchQuery::filter, &Filter::id),
+      member(Field::id, &T::query, &SearchQuery::filter, &Filter::id).naming(Names::nothing),
       own...,
-      member(Field::tags, &T::query, &SearchQuery::filter, &Filter::tags).optional(),
+      member(Field::tags, &T::query, &SearchQuery::filter, &Filter::tags).optional().naming(Names::nothing),
       member(Field::limit, &T::query, &SearchQuery::limit).within(1, 1000),
-      member(Field::cursor, &T::query, &SearchQuery::cursor).otherwise(0),
+      member(Field::cursor, &T::query, &SearchQuery::cursor).otherwise(0).naming(Names::nothing),
   };
 }
 template <std::same_as<PromiseSearch> T>
@@ -106,7 +110,7 @@ template <std::same_as<TaskSearch> T>
 constexpr auto fields(Of<T>) {
   constexpr auto known = [](std::string_view name) { return task_state_named(name).value_or(TaskState::none) != TaskState::none; };
   return search_fields<T>(member(Field::state, &T::query, &SearchQuery::filter, &Filter::state).one_of(known, "a state of a task"),
-                          member(Field::target, &T::query, &SearchQuery::filter, &Filter::target));
+                          member(Field::target, &T::query, &SearchQuery::filter, &Filter::target).naming(Names::nothing));
 }
 template <std::same_as<ScheduleSearch> T>
 constexpr auto fields(Of<T>) {
@@ -124,8 +128,8 @@ struct TaskCreate {
 template <std::same_as<TaskCreate> T>
 constexpr auto fields(Of<T>) {
   return std::tuple{
-      member(Field::pid, &T::pid).text(),
-      member(Field::ttl, &T::ttl).duration(1),
+      member(Field::pid, &T::pid).text().naming(Names::nothing),
+      member(Field::ttl, &T::ttl).duration(1).held_to(Limit::ttl),
       member(Field::action, &T::action).as_action(),
   };
 }
@@ -137,7 +141,8 @@ struct TaskAcquire {
 };
 template <std::same_as<TaskAcquire> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::pid, &T::pid).text(), member(Field::ttl, &T::ttl).duration(1)));
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::pid, &T::pid).text().naming(Names::nothing),
+                                                     member(Field::ttl, &T::ttl).duration(1).held_to(Limit::ttl)));
 }
 struct TaskRelease {
   std::string id;
@@ -154,7 +159,7 @@ struct TaskSuspend {
 };
 template <std::same_as<TaskSuspend> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::actions, &T::actions).as_action()));
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::actions, &T::actions).as_action().held_to(Limit::length)));
 }
 struct TaskFulfill {
   std::string id;
@@ -189,7 +194,8 @@ struct TaskHeartbeat {
 };
 template <std::same_as<TaskHeartbeat> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::pid, &T::pid).text(), member(Field::tasks, &T::tasks));
+  return std::tuple(member(Field::pid, &T::pid).text().naming(Names::nothing),
+                    member(Field::tasks, &T::tasks).held_to(Limit::length));
 }
 struct TaskHalt {
   std::string id;
@@ -213,12 +219,12 @@ struct ScheduleCreate {
 template <std::same_as<ScheduleCreate> T>
 constexpr auto fields(Of<T>) {
   return std::tuple{
-      member(Field::id, &T::id).text(),
-      member(Field::cron, &T::cron).text(),
-      member(Field::promise_id, &T::promise_id).text(),
-      member(Field::promise_timeout, &T::promise_timeout).duration(0),
+      member(Field::id, &T::id).text().naming(Names::schedule),
+      member(Field::cron, &T::cron).text().naming(Names::nothing),
+      member(Field::promise_id, &T::promise_id).text().naming(Names::occurrences),
+      member(Field::promise_timeout, &T::promise_timeout).duration(0).unlimited(),
       member(Field::promise_param, &T::promise_param),
-      member(Field::promise_tags, &T::promise_tags),
+      member(Field::promise_tags, &T::promise_tags).naming(Names::addresses),
       member(Field::job, &T::job).apart_from_limits(),
   };
 }
@@ -233,9 +239,13 @@ struct ScheduleResume {
 };
 template <class T>
 requires(std::is_same_v<T, PromiseGet> || std::is_same_v<T, TaskGet> || std::is_same_v<T, TaskHalt> ||
-         std::is_same_v<T, TaskContinue> || std::is_same_v<T, ScheduleGet> || std::is_same_v<T, ScheduleDelete> ||
-         std::is_same_v<T, SchedulePause> || std::is_same_v<T, ScheduleResume>) constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::id, &T::id).text());
+         std::is_same_v<T, TaskContinue>) constexpr auto fields(Of<T>) {
+  return std::tuple(member(Field::id, &T::id).text().naming(Names::row));
+}
+template <class T>
+requires(std::is_same_v<T, ScheduleGet> || std::is_same_v<T, ScheduleDelete> || std::is_same_v<T, SchedulePause> ||
+         std::is_same_v<T, ScheduleResume>) constexpr auto fields(Of<T>) {
+  return std::tuple(member(Field::id, &T::id).text().naming(Names::schedule));
 }
 
 using Operation = std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet,

@@ -13,7 +13,7 @@ namespace {
 
 bool has_pending_awaiter(WorkingSet& set, const std::string& awaited, Instant now) {
   return set.any_edge(EdgeKind::callback, awaited, [&](const Edge& edge) {
-    const WorkingSet::Entry* const awaiter = set.find(edge.other);
+    const WorkingSet::Entry* const awaiter = set.follow(edge.other);
     return awaiter && awaiter->now->pending_at(now);
   });
 }
@@ -29,7 +29,7 @@ void follow_awaiters(WorkingSet& set, WorkingSet::Entry& adopted) {
   }
   Row& row = set.edit(adopted);
   for (const EdgeRef& edge : edges) {
-    const WorkingSet::Entry* const awaiter = set.find(edge->other);
+    const WorkingSet::Entry* const awaiter = set.follow(edge->other);
     if (awaiter && awaiter->now->state == PromiseState::rejected_canceled) {
       if (row.callbacks > 0) --row.callbacks;
     } else {
@@ -44,7 +44,7 @@ std::optional<Fired> cancel_awaited(WorkingSet& set, WorkingSet::Entry& cancelle
   const EdgeRef edge = set.first_cancelled_with(id);
   bool cancels = false;
   if (edge) {
-    WorkingSet::Entry* const awaited = set.find(edge->owner);
+    WorkingSet::Entry* const awaited = set.follow(edge->owner);
     if (!awaited || !awaited->now->job || awaited->now->callbacks == 0)
       throw Error(ErrorCode::storage, "a stored row is damaged: " + quoted(edge->owner) + " is awaited by " + quoted(id) +
                                           ", and is no job that counts its awaiters");

@@ -11,7 +11,7 @@ namespace resonate {
 namespace {
 
 GroupLimits limits_of(WorkingSet& set, const std::string& queue) {
-  const Queue* const known = set.find_queue(queue);
+  const Queue* const known = set.follow_queue(queue);
   return known && known->groups ? *known->groups : GroupLimits{};
 }
 

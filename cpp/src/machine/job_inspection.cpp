@@ -54,7 +54,7 @@ std::vector<RowRef> Machine::chosen(const JobFilter& filter, const std::function
   }
   std::vector<RowRef> rows;
   for (const std::string& id : *filter.chosen_ids)
-    if (const Entry* entry = set_.find(id); entry && fits(*entry->now)) rows.push_back(entry->now);
+    if (const Entry* entry = set_.follow(id); entry && fits(*entry->now)) rows.push_back(entry->now);
   return rows;
 }
 
@@ -65,7 +65,7 @@ Reply Machine::change_chosen(const JobFilter& filter, const std::function<bool(c
   job_reply->more = std::max(rows.size(), filter.chosen_ids ? filter.chosen_ids->size() : 0) > kChangedAtOnce;
   if (rows.size() > kChangedAtOnce) rows.pop_back();
   job_reply->count = static_cast<std::int64_t>(rows.size());
-  for (const RowRef& row : rows) change(*set_.find(row->id()));
+  for (const RowRef& row : rows) change(*set_.follow(row->id()));
   Reply reply = ok();
   reply.jobs = std::move(job_reply);
   return reply;

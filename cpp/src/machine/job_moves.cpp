@@ -124,7 +124,7 @@ void JobCount::change_to(WorkingSet& set, const Job& job) const {
 
 bool has_pending_awaiter(const Job& job, WorkingSet& set, Instant now) {
   return std::any_of(job.awaiters.begin(), job.awaiters.end(), [&](const std::string& id) {
-    const WorkingSet::Entry* const awaiter = set.find(id);
+    const WorkingSet::Entry* const awaiter = set.follow(id);
     return awaiter && awaiter->now->pending_at(now);
   });
 }

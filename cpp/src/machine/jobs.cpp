@@ -154,7 +154,7 @@ Reply Machine::enqueue(JobOrder& order) {
   } else {
     if (!order.id) {
       do order.id = generated_name("job", ++set_.counters().jobs);
-      while (set_.find(*order.id));
+      while (set_.follow(*order.id));
     }
     PromiseCreate create{.id = *std::move(order.id),
                          .timeout_at = order.deadline,

@@ -2,80 +2,48 @@
 
 #include <algorithm>
 #include <string>
-#include <type_traits>
 #include <variant>
 
 #include "machine/job_groups.hpp"
+#include "machine/request_members.hpp"
 
 namespace resonate {
 namespace {
 
-void name(const RegisterCallback& request, Plan& plan) {
-  plan.row(request.awaited);
-  plan.row(request.awaiter);
-  plan.edge(EdgeKind::callback, request.awaited, request.awaiter);
+// The edges that two members of a request name together.
+void add_edges(const RegisterCallback& request, Plan& plan) { plan.edge(EdgeKind::callback, request.awaited, request.awaiter); }
+void add_edges(const RegisterListener& request, Plan& plan) { plan.edge(EdgeKind::listener, request.awaited, request.address); }
+void add_edges(const TaskSuspend& request, Plan& plan) {
+  for (const RegisterCallback& action : request.actions) add_edges(action, plan);
 }
-void name(const RegisterListener& request, Plan& plan) {
-  plan.row(request.awaited);
-  plan.edge(EdgeKind::listener, request.awaited, request.address);
-}
-void name(const TaskCreate& request, Plan& plan) { plan.row(request.action.id); }
-void name(const TaskSuspend& request, Plan& plan) {
-  plan.row(request.id);
-  for (const RegisterCallback& action : request.actions) name(action, plan);
-}
-void name(const TaskFulfill& request, Plan& plan) {
-  plan.row(request.id);
-  plan.row(request.action.id);
-}
-void name(const TaskFence& request, Plan& plan) {
-  plan.row(request.id);
-  std::visit([&](const auto& action) { plan.row(action.id); }, request.action);
-}
-void name(const ScheduleGet& request, Plan& plan) { plan.schedule(request.id); }
-void name(const ScheduleCreate& request, Plan& plan) { plan.schedule(request.id); }
-void name(const ScheduleDelete& request, Plan& plan) { plan.schedule(request.id); }
-void name(const SchedulePause& request, Plan& plan) { plan.schedule(request.id); }
-void name(const ScheduleResume& request, Plan& plan) { plan.schedule(request.id); }
-void name(const JobOrder& order, Plan& plan) {
-  if (order.id) {
-    plan.row(*order.id);
-  } else {
-    plan.job_without_id();
-  }
-  plan.queue(order.queue);
-}
-void name(const JobEnqueue& request, Plan& plan) { name(request.order.front(), plan); }
-void name(const JobEnqueueMany& request, Plan& plan) {
-  for (const JobOrder& order : request.orders) name(order, plan);
-}
-void name(const JobClaim& request, Plan& plan) {
-  for (const QueueChoice& choice : request.queues) plan.queue(choice.name);
-}
-template <class Request>
-requires(std::is_same_v<Request, QueueSet> || std::is_same_v<Request, QueueGet> || std::is_same_v<Request, QueuePause> ||
-         std::is_same_v<Request, QueueResume>) void name(const Request& request, Plan& plan) {
-  plan.queue(request.queue);
-}
-// All other requests: one id, several, a filter, or none.
 template <class Rest>
-void name(const Rest& request, Plan& plan) {
-  if constexpr (requires { request.tasks; }) {
-    for (const TaskRef& task : request.tasks) plan.row(task.id);
-  } else if constexpr (requires { request.jobs; }) {
-    for (const auto& job : request.jobs) plan.row(job.id);
-  } else if constexpr (requires { request.which; }) {
-    if (request.which.id) plan.row(*request.which.id);
-  } else if constexpr (requires { request.id; }) {
-    plan.row(request.id);
-  }
-}
+void add_edges(const Rest&, Plan&) {}
 
 }  // namespace
 
 void Plan::add(const Operation& operation) {
   forget_generated();
-  std::visit([this](const auto& request) { name(request, *this); }, operation);
+  std::visit(
+      [this](const auto& request) {
+        each_name(request, [this](Names names, const std::string* text) { name(names, text); });
+        add_edges(request, *this);
+      },
+      operation);
+}
+
+void Plan::name(Names names, const std::string* text) {
+  switch (names) {
+    case Names::row: return row(*text);
+    case Names::row_or_new: return text ? row(*text) : job_without_id();
+    case Names::schedule: return schedule(*text);
+    case Names::queue:
+    case Names::queue_of_jobs: return queue(*text);
+    case Names::undecided:
+    case Names::nothing:
+    case Names::occurrences:  // made by later steps
+    case Names::unique_key:   // found by its index
+    case Names::addresses: return;
+  }
 }
 
 // A batch names few queues.

@@ -27,15 +27,14 @@ class Plan {
   void schedule(std::string_view id) { schedules_.push_back({id}); }
   void queue(std::string_view name);
   void job_without_id() { ++jobs_without_id_; }
+  void name(Names names, const std::string* text);
   void edge(EdgeKind kind, std::string_view owner, std::string_view other) { edges_.push_back({kind, owner, other}); }
 
-  std::span<const Lookup<RowRef>> rows() const noexcept { return rows_; }
-  std::span<const Lookup<ScheduleRef>> schedules() const noexcept { return schedules_; }
+  Lookups lookups() noexcept { return {.rows = rows_, .schedules = schedules_, .queues = queues_, .edges = edges_}; }
 
  private:
   void generate_ids(std::int64_t after);
   void forget_generated();
-  Lookups lookups() noexcept { return {.rows = rows_, .schedules = schedules_, .queues = queues_, .edges = edges_}; }
 
   std::vector<Lookup<RowRef>> rows_;
   std::vector<Lookup<ScheduleRef>> schedules_;

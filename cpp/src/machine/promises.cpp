@@ -200,7 +200,7 @@ std::vector<RowRef> Machine::scan_by_id(RowRange range, const std::function<bool
   std::vector<RowRef> found;
   if (range.after.id < scope_) {
     range.after.id = scope_;  // the range begins after this id
-    const Entry* entry = set_.find(scope_);
+    const Entry* entry = set_.follow(scope_);
     const std::optional<IndexKey> key = entry && entry->now ? index_key(*entry->now, range.index) : std::nullopt;
     if (key && range.has(*key) && key->major >= range.after.major && wanted(*entry->now)) {
       found.push_back(entry->now);

@@ -15,10 +15,10 @@ bool purge_row(WorkingSet& set, const Row& row, const References& references, In
   if (row.state == PromiseState::pending || row.settled_at >= settled_before) return false;
   if (row.callbacks > 0 || row.listeners > 0 || row.cancels_jobs || references.contains(row.id())) return false;
   const std::string* origin = row.promise_spec->tags.find("resonate:origin");
-  const WorkingSet::Entry* root = origin && *origin != row.id() ? set.find(*origin) : nullptr;
+  const WorkingSet::Entry* root = origin && *origin != row.id() ? set.follow(*origin) : nullptr;
   if (root && root->now->pending_at(now)) return false;
   if (row.job && has_pending_awaiter(*row.job, set, now)) return false;
-  WorkingSet::Entry* const entry = set.find(row.id());
+  WorkingSet::Entry* const entry = set.follow(row.id());
   if (row.job) count_deleted(set, *row.job);
   set.remove(*entry);
   return true;

@@ -270,7 +270,7 @@ std::optional<Fired> fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& e
   const Instant next = cron.next_after(at).value_or(kNever);  // before its job is checked, which may parse another expression
   if (!skipped) {
     fired.detail = occurrence_id(*schedule, at);
-    if (!set.find(fired.detail)) {
+    if (!set.follow(fired.detail)) {
       if (schedule->job) {
         fired.created = enqueue_occurrence(set, *schedule, fired.detail, at, options);
       } else {

@@ -131,8 +131,8 @@ std::vector<Violation> check_step(WorkingSet& set, const StepContext& context, R
       checker.require(queued, "consumed_listener_lost", quoted(edge->other));
       continue;
     }
-    const WorkingSet::Entry* const awaited = set.find(edge->owner);
-    const WorkingSet::Entry* const awaiter = set.find(edge->other);
+    const WorkingSet::Entry* const awaited = set.follow(edge->owner);
+    const WorkingSet::Entry* const awaiter = set.follow(edge->other);
     if (awaited && awaited->now->state == PromiseState::pending) {
       const bool kept = set.has_edge(edge->kind, edge->owner, edge->other);  // added again for a job that adopts the promise
       checker.require(kept || (awaiter && awaiter->now->state == PromiseState::rejected_canceled), "callback_dropped",
@@ -148,7 +148,7 @@ std::vector<Violation> check_step(WorkingSet& set, const StepContext& context, R
   for (const MessageRef& message : view.messages_added) {
     if (message->kind != MessageKind::execute) continue;
     checker.set_id(message->id);
-    const WorkingSet::Entry* task = set.find(message->id);
+    const WorkingSet::Entry* task = set.follow(message->id);
     checker.require(task && !task->now->dead_at(context.now), "execute_past_deadline", "now " + std::to_string(context.now));
   }
   return found;

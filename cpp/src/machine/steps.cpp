@@ -167,7 +167,7 @@ Fired drain_callback(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   --row.callbacks;
   if (row.job) edit_job(row).awaiters.push_back(edge->other);
   set.touched(entry);
-  if (WorkingSet::Entry* awaiter = set.find(edge->other)) resume(set, *awaiter, edge->owner, now);
+  if (WorkingSet::Entry* awaiter = set.follow(edge->other)) resume(set, *awaiter, edge->owner, now);
   return fired;
 }
 
@@ -182,7 +182,7 @@ Instant observe_instant(WorkingSet& set, Instant now, const Options& options) {
 
 void remove_delivered(WorkingSet& set, const OutboxMessage& message, Instant now, const Options& options) {
   set.remove_message(message.seq);
-  WorkingSet::Entry* const entry = message.kind == MessageKind::execute ? set.find(message.id) : nullptr;
+  WorkingSet::Entry* const entry = message.kind == MessageKind::execute ? set.follow(message.id) : nullptr;
   if (!entry || !entry->now->execute_waits || entry->now->execute_seq != message.seq) return;
   Row& row = set.edit(*entry);
   row.retry_at = shown_retry_at(row, now, options.retry_timeout);

@@ -143,7 +143,7 @@ Reply Machine::run(TaskAcquire& request) {
   acquire(*entry, request.pid, request.ttl);
   Reply reply = claimed(*entry);
   if (entry->now->current)
-    if (const Entry* awaited = set_.find(entry->now->current->text)) reply.awaited = awaited->now;
+    if (const Entry* awaited = set_.follow(entry->now->current->text)) reply.awaited = awaited->now;
   return reply;
 }
 
@@ -230,7 +230,7 @@ Reply Machine::run(TaskHeartbeat& request) {
   };
   if (request.tasks.empty() && rules_.empty_heartbeat_renews_all) {
     const auto alive = [this](const Row& row) { return in_scope(row.id()) && !row.dead_at(now_); };
-    for (const RowRef& row : set_.scan(tasks_held_by(request.pid), alive)) renew(*set_.find(row->id()));
+    for (const RowRef& row : set_.scan(tasks_held_by(request.pid), alive)) renew(*set_.follow(row->id()));
     return ok();
   }
   std::size_t missing = 0;

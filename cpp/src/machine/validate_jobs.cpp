@@ -6,6 +6,7 @@
 
 #include "machine/derive.hpp"
 #include "machine/job_transitions.hpp"
+#include "machine/member_name.hpp"
 #include "machine/quoted.hpp"
 #include "machine/refusals.hpp"
 #include "machine/refuse_fields.hpp"
@@ -39,12 +40,6 @@ Refusal refuse_filter(const JobFilter& which, const JobStates* states) {
 
 namespace detail {
 namespace {
-
-// "burst of rate".
-std::string name_in(const MemberRules& rules, std::string_view part) {
-  const std::string name(name_of(rules.field));
-  return part.empty() ? name : name + " of " + std::string(part);
-}
 
 Refusal refuse_outside(const std::string& name, std::int64_t value, const MemberRules& rules) {
   if (rules.most == std::numeric_limits<std::int64_t>::max()) return refuse_below(name, value, rules.least);

@@ -1,8 +1,11 @@
 #include "machine/working_set.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "machine/derive.hpp"
+#include "machine/planned.hpp"
+#include "machine/quoted.hpp"
 
 namespace resonate {
 
@@ -17,6 +20,11 @@ std::string pair_key(EdgeKind kind, std::string_view owner, std::string_view oth
 }
 }  // namespace
 
+void refuse_unplanned(std::string_view what, const std::string& name) {
+  throw std::logic_error("a request loads the " + std::string(what) + " " + quoted(name) +
+                         ", which its descriptors do not name: see Names in resonate/described.hpp");
+}
+
 void WorkingSet::begin(Storage& storage) {
   storage_ = &storage;
   changes_.counters = storage.counters();
@@ -27,6 +35,7 @@ void WorkingSet::begin(Storage& storage) {
 void WorkingSet::clear() {
   // Most requests use few of these containers, and to ask whether one is empty costs less than to clear it.
   const auto clear_used = [](auto&... containers) { ((containers.empty() ? void() : containers.clear()), ...); };
+  planned_.reset();
   rows_left_ = SIZE_MAX;
   reached_row_limit_ = false;
   each_entry([](Entry& entry) {
@@ -122,6 +131,11 @@ void WorkingSet::prefetch(const Lookups& records) {
 }
 
 WorkingSet::Entry* WorkingSet::find(std::string_view id) {
+  if (planned_) require_named(planned_->rows, "row", id);
+  return follow(id);
+}
+
+WorkingSet::Entry* WorkingSet::follow(std::string_view id) {
   if (Entry* entry = known(id)) return entry->removed ? nullptr : entry;
   if (!absent_.empty() && absent_.contains(id)) return nullptr;
   RowRef row = storage_->load(id);
@@ -161,6 +175,11 @@ void WorkingSet::remove(Entry& entry) {
 }
 
 WorkingSet::ScheduleEntry* WorkingSet::find_schedule(std::string_view id) {
+  if (planned_) require_named(planned_->schedules, "schedule", id);
+  return follow_schedule(id);
+}
+
+WorkingSet::ScheduleEntry* WorkingSet::follow_schedule(std::string_view id) {
   if (auto found = schedules_.find(id); found != schedules_.end()) return found->second.now ? &found->second : nullptr;
   ScheduleRef stored = storage_->load_schedule(id);
   if (!stored) return nullptr;
@@ -205,6 +224,10 @@ std::vector<ScheduleRef> WorkingSet::scan_schedules(std::string_view after, std:
 }
 
 bool WorkingSet::has_edge(EdgeKind kind, std::string_view owner, std::string_view other) {
+  if (planned_ && std::ranges::none_of(planned_->edges, [&](const EdgeLookup& edge) {
+        return edge.kind == kind && edge.owner == owner && edge.other == other;
+      }))
+    refuse_unplanned("edge", std::string(owner) + " to " + std::string(other));
   if (!edge_states_.empty())
     if (const auto own = edge_states_.find(pair_key(kind, owner, other)); own != edge_states_.end()) return own->second;
   return storage_->has_edge(kind, owner, other);
@@ -374,7 +397,7 @@ std::optional<WorkingSet::Next> WorkingSet::next_due(Instant now) {
   if (own && (!row || is_first(own->due, own->id, (*row)->due, (*row)->id())) &&
       (!schedule || is_first(own->due, own->id, due_of(**schedule), (*schedule)->id)))
     return Next{own->due, own->row, own->schedule};
-  if (by_schedule) return Next{due_of(**schedule), nullptr, find_schedule((*schedule)->id)};
+  if (by_schedule) return Next{due_of(**schedule), nullptr, follow_schedule((*schedule)->id)};
   Entry* const entry = known((*row)->id());
   return Next{(*row)->due, entry ? entry : &remember(*row), nullptr};
 }

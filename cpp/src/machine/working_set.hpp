@@ -71,8 +71,13 @@ class WorkingSet {
   // Loads the records that a batch names with one call of the storage, and remembers which do not exist.
   void prefetch(const Lookups& records);
 
-  // Returns null if the promise does not exist. Pointers stay valid until clear().
+  // For tests: until clear() or require_planned({}), a find…() or has_edge() of what the plan of the request does not name throws.
+  void require_planned(const std::optional<Lookups>& planned) noexcept { planned_ = planned; }
+
+  // What a request names. Returns null if the promise does not exist. Pointers stay valid until clear().
   Entry* find(std::string_view id);
+  // What a record or a search leads to: the plan of a request cannot know it.
+  Entry* follow(std::string_view id);
   // Returns the row for writing; copies it first if it is shared. Call touched() afterwards.
   Row& edit(Entry& entry);
   // Call after a change: computes when the row is next due.
@@ -85,6 +90,7 @@ class WorkingSet {
 
   // Returns null if the queue does not exist.
   const Queue* find_queue(std::string_view name);
+  const Queue* follow_queue(std::string_view name);
   // Returns the queue for writing; creates it if it does not exist.
   Queue& edit_queue(std::string_view name);
   QueueEntry& edit_queue_entry(std::string_view name);
@@ -106,6 +112,7 @@ class WorkingSet {
   bool has_unblock(std::string_view id);
 
   ScheduleEntry* find_schedule(std::string_view id);
+  ScheduleEntry* follow_schedule(std::string_view id);
   void put_schedule(ScheduleRef schedule);
   void remove_schedule(ScheduleEntry& entry);
 
@@ -271,6 +278,7 @@ class WorkingSet {
   static constexpr std::size_t kKeptEntries = 4096;  // entries whose memory is kept for the next transaction
 
   Storage* storage_ = nullptr;
+  std::optional<Lookups> planned_;
   std::size_t rows_left_ = SIZE_MAX;
   bool reached_row_limit_ = false;
   Changes changes_;

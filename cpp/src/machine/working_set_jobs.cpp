@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "machine/planned.hpp"
 #include "machine/working_set.hpp"
 
 namespace resonate {
@@ -18,6 +19,11 @@ WorkingSet::QueueEntry* WorkingSet::known_queue(std::string_view name) {
 }
 
 const Queue* WorkingSet::find_queue(std::string_view name) {
+  if (planned_) require_named(planned_->queues, "queue", name);
+  return follow_queue(name);
+}
+
+const Queue* WorkingSet::follow_queue(std::string_view name) {
   QueueEntry* entry = known_queue(name);
   return entry ? entry->now.get() : nullptr;
 }

@@ -1,64 +1,30 @@
-// Collects the ids and queues that a request names.
+// Collects the ids and queues that a request names, from the descriptors of its members.
 #include <variant>
 
-#include "machine/plan.hpp"
+#include "machine/request_members.hpp"
 #include "machine/schedules.hpp"
 #include "protocol/admission.hpp"
 
 namespace resonate {
-namespace {
-
-template <class... Bodies>
-struct Cases : Bodies... {
-  using Bodies::operator()...;
-};
-
-// The generated id of a job begins with "job:". A unique key counts as an id: it blocks other jobs, and a refusal names its holder.
-void enqueued(Named& named, const JobOrder& order) {
-  if (!order.id) named.ids.emplace_back("job:");
-  if (order.unique_key) named.ids.emplace_back(*order.unique_key);
-  named.queues.emplace_back(order.queue);
-}
-
-}  // namespace
 
 Named named_by(const Operation& operation, std::string& buffer) {
   Named named;
-  Plan plan;
-  plan.add(operation);
-  for (const auto& row : plan.rows()) named.ids.emplace_back(row.key);
-  for (const auto& schedule : plan.schedules()) named.ids.emplace_back(schedule.key);
-  std::visit(Cases{
-                 [&](const ScheduleCreate& request) {
-                   buffer = fixed_beginning(request.promise_id, request.id);
-                   named.ids.emplace_back(buffer);
-                   for (const JobOrder& order : request.job) {
-                     if (order.unique_key) named.ids.emplace_back(*order.unique_key);
-                     named.queues.emplace_back(order.queue);
-                   }
-                 },
-                 [&](const JobEnqueue& request) { enqueued(named, request.order.front()); },
-                 [&](const JobEnqueueMany& request) {
-                   for (const JobOrder& order : request.orders) enqueued(named, order);
-                 },
-                 [&](const JobClaim& request) {
-                   for (const QueueChoice& queue : request.queues) named.queues.emplace_back(queue.name);
-                 },
-                 [&](const JobSearch& request) {
-                   if (request.filter.queue) named.queues.emplace_back(*request.filter.queue);
-                 },
-                 [&](const JobStats& request) {
-                   if (request.queue) named.ids.emplace_back(*request.queue);
-                 },
-                 [&](const auto& request) {
-                   if constexpr (requires { request.which; }) {
-                     if (request.which.queue) named.queues.emplace_back(*request.which.queue);
-                   } else if constexpr (requires { request.queue; }) {
-                     named.ids.emplace_back(request.queue);
-                   }
-                 },
-             },
-             operation);
+  const std::string* schedule = nullptr;
+  const auto add = [&](Names names, const std::string* text) {
+    switch (names) {
+      case Names::schedule: schedule = text; [[fallthrough]];
+      case Names::row:
+      case Names::unique_key:
+      case Names::queue: named.ids.emplace_back(*text); break;
+      case Names::row_or_new: named.ids.emplace_back(text ? std::string_view(*text) : "job:"); break;  // as generated ids begin
+      case Names::occurrences: named.ids.emplace_back(buffer = fixed_beginning(*text, *schedule)); break;
+      case Names::queue_of_jobs: named.queues.emplace_back(*text); break;
+      case Names::undecided:
+      case Names::nothing:
+      case Names::addresses: break;
+    }
+  };
+  std::visit([&](const auto& request) { each_name(request, add); }, operation);
   return named;
 }
 
