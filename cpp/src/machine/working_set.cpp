@@ -11,13 +11,6 @@ namespace resonate {
 
 namespace {
 constexpr std::size_t kPage = 256;
-constexpr std::size_t kEdgePage = 64;
-
-std::string pair_key(EdgeKind kind, std::string_view owner, std::string_view other) {
-  std::string key(kind == EdgeKind::callback ? "c" : "l");
-  key.append(owner).append(1, '\0').append(other);  // neither holds a NUL
-  return key;
-}
 }  // namespace
 
 void refuse_unplanned(std::string_view what, const std::string& name) {
@@ -29,7 +22,9 @@ void WorkingSet::begin(Storage& storage) {
   storage_ = &storage;
   changes_.counters = storage.counters();
   counters_before_ = changes_.counters;
-  first_own_seq_ = changes_.counters.sequence;
+  last_stored_message_ = changes_.counters.sequence;
+  due_.begin(storage);
+  edges_.begin(storage, changes_.counters);
 }
 
 void WorkingSet::clear() {
@@ -54,13 +49,11 @@ void WorkingSet::clear() {
   last_queue_ = nullptr;
   if (overlaid_) overlays_ = {};
   overlaid_ = false;
-  if (due_rows_.read_until != kUnset || !due_rows_.items.empty()) due_rows_ = {.range = rows_by_due()};
-  if (due_schedules_.read_until != kUnset || !due_schedules_.items.empty())
-    due_schedules_ = {.range = {.by = ScheduleRange::By::due}};
-  clear_used(schedules_, queues_of_jobs_, absent_, touched_, heap_, queues_, cancelled_with_, removed_apart_, edge_states_,
-             added_edges_, removed_edges_, added_messages_, removed_messages_);
+  due_.clear();
+  edges_.clear();
+  clear_used(schedules_, queues_of_jobs_, absent_, touched_, added_messages_, removed_messages_);
   last_dropped_ = 0;
-  next_own_unblock_ = edges_added_mark_ = edges_removed_mark_ = messages_added_mark_ = 0;
+  next_own_unblock_ = messages_added_mark_ = 0;
 }
 
 template <class Visit>
@@ -127,7 +120,7 @@ void WorkingSet::prefetch(const Lookups& records) {
     schedules_.try_emplace(std::string(id), ScheduleEntry{found, found, found, false});
   for (const auto& [name, found] : records.queues)
     if (found) queues_of_jobs_.try_emplace(std::string(name), QueueEntry{found, found, false});
-  for (const EdgeLookup& edge : records.edges) edge_states_.try_emplace(pair_key(edge.kind, edge.owner, edge.other), edge.found);
+  edges_.note(records.edges);
 }
 
 WorkingSet::Entry* WorkingSet::find(std::string_view id) {
@@ -153,7 +146,7 @@ void WorkingSet::touched(Entry& entry) { touched(entry, resonate::next_due(*entr
 
 void WorkingSet::touched(Entry& entry, Due due) {
   const_cast<Row&>(*entry.now).due = due;
-  if (due.kind != DueKind::none) push_due({due, entry.now->id(), &entry, nullptr});
+  if (due.kind != DueKind::none) due_.push({due, entry.now->id(), &entry, nullptr});
   touched_.push_back(&entry);
 }
 
@@ -191,7 +184,7 @@ void WorkingSet::put_schedule(ScheduleRef schedule) {
   entry.now = std::move(schedule);
   entry.changed = true;
   // Uses the id in the map's key: a later put_schedule() frees this Schedule, but the item stays in the heap.
-  if (const auto due = due_key(*entry.now)) push_due({*due, id, nullptr, &entry});
+  if (const auto due = due_key(*entry.now)) due_.push({*due, id, nullptr, &entry});
 }
 
 void WorkingSet::remove_schedule(ScheduleEntry& entry) {
@@ -228,106 +221,7 @@ bool WorkingSet::has_edge(EdgeKind kind, std::string_view owner, std::string_vie
         return edge.kind == kind && edge.owner == owner && edge.other == other;
       }))
     refuse_unplanned("edge", std::string(owner) + " to " + std::string(other));
-  if (!edge_states_.empty())
-    if (const auto own = edge_states_.find(pair_key(kind, owner, other)); own != edge_states_.end()) return own->second;
-  return storage_->has_edge(kind, owner, other);
-}
-
-void WorkingSet::add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels) {
-  auto* edge = new Edge;
-  EdgeRef held(edge);
-  edge->kind = kind;
-  edge->owner = owner;
-  edge->other = other;
-  edge->seq = ++changes_.counters.sequence;
-  edge->dialect = dialect;
-  edge->cancels = cancels;
-  edge_states_[pair_key(kind, owner, other)] = true;
-  queues_[{kind, edge->owner}].added.push_back(held);
-  added_edges_.push_back(std::move(held));
-}
-
-// Moves to the next stored edge that remove_edge() has not removed; returns whether there is one.
-bool WorkingSet::read_edges(EdgeQueue& queue, EdgeRange range) {
-  for (;; ++queue.next_stored) {
-    if (queue.next_stored == queue.stored.size()) {
-      if (queue.complete) return false;
-      if (const EdgeRef last = queue.stored.empty() ? nullptr : std::move(queue.stored.back())) {
-        range.after = std::max(range.after, last->seq);
-        range.after_owner = last->owner;
-        queue.stored = storage_->edges(range);
-      } else {
-        queue.stored = storage_->edges(range);
-      }
-      queue.next_stored = 0;
-      queue.complete = queue.stored.size() < range.limit;
-      if (queue.stored.empty()) return false;
-    }
-    if (!removed_apart_.contains(queue.stored[queue.next_stored]->seq)) return true;
-  }
-}
-
-EdgeRef WorkingSet::first_edge(EdgeKind kind, std::string_view owner) {
-  EdgeQueue& queue = queues_[{kind, std::string(owner)}];
-  if (read_edges(queue, {.kind = kind, .of = owner, .after = queue.consumed, .limit = kEdgePage}))
-    return queue.stored[queue.next_stored];
-  while (queue.next < queue.added.size() && removed_apart_.contains(queue.added[queue.next]->seq)) ++queue.next;
-  return queue.next < queue.added.size() ? queue.added[queue.next] : nullptr;
-}
-
-void WorkingSet::remove_first_edge(const EdgeRef& edge) {
-  EdgeQueue& queue = queues_[{edge->kind, edge->owner}];
-  queue.consumed = edge->seq;
-  ++(edge->seq > first_own_seq_ ? queue.next : queue.next_stored);
-  edge_states_[pair_key(edge->kind, edge->owner, edge->other)] = false;
-  removed_edges_.push_back(edge);
-}
-
-EdgeRef WorkingSet::first_cancelled_with(std::string_view awaiter) {
-  EdgeQueue& queue = cancelled_with_[std::string(awaiter)];
-  const auto present = [this](const Edge& edge) {
-    const auto of_owner = queues_.find({edge.kind, edge.owner});
-    return !removed_apart_.contains(edge.seq) && (of_owner == queues_.end() || edge.seq > of_owner->second.consumed);
-  };
-  EdgeRef first;
-  for (; read_edges(queue, {.of = awaiter, .limit = kEdgePage, .by = EdgeRange::By::canceller}); ++queue.next_stored) {
-    first = queue.stored[queue.next_stored];
-    if (present(*first)) break;
-    first = nullptr;
-  }
-  for (const EdgeRef& edge : added_edges_) {
-    const std::string* const key = cancel_key(*edge);
-    if (key && *key == awaiter && present(*edge) && (!first || edge->owner < first->owner)) first = edge;
-  }
-  return first;
-}
-
-void WorkingSet::remove_edge(const EdgeRef& edge) {
-  removed_apart_.insert(edge->seq);
-  edge_states_[pair_key(edge->kind, edge->owner, edge->other)] = false;
-  removed_edges_.push_back(edge);
-}
-
-bool WorkingSet::any_edge(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted) {
-  const EdgeQueue& queue = queues_[{kind, std::string(owner)}];
-  const auto accepted = [&](const EdgeRef& edge) { return !removed_apart_.contains(edge->seq) && wanted(*edge); };
-  for (std::int64_t after = queue.consumed;;) {
-    const std::vector<EdgeRef> page = storage_->edges({.kind = kind, .of = owner, .after = after, .limit = kEdgePage});
-    if (std::ranges::any_of(page, accepted)) return true;
-    if (page.size() < kEdgePage) break;
-    after = page.back()->seq;
-  }
-  return std::any_of(queue.added.begin() + static_cast<std::ptrdiff_t>(queue.next), queue.added.end(), accepted);
-}
-
-void WorkingSet::push_due(HeapItem item) {
-  heap_.push_back(item);
-  std::push_heap(heap_.begin(), heap_.end(), Later{});
-}
-
-bool WorkingSet::holds(const HeapItem& item) {
-  if (item.row) return item.row->now && !item.row->removed && item.row->now->due == item.due;
-  return item.schedule->now && due_key(*item.schedule->now) == item.due;
+  return edges_.has(kind, owner, other);
 }
 
 bool WorkingSet::changed_here(const Row& row) {
@@ -340,66 +234,13 @@ bool WorkingSet::changed_here(const Schedule& schedule) {
   return own != schedules_.end() && own->second.changed;
 }
 
-namespace {
-
-Due due_of(const Row& row) { return row.due; }
-Due due_of(const Schedule& schedule) { return {schedule.due_at(), DueKind::schedule}; }
-
-void continue_after(RowRange& range, const Row& row) { range.after = place_in(range, row); }
-void continue_after(ScheduleRange& range, const Schedule& schedule) {
-  range.after = schedule.id;
-  range.after_at = schedule.due_at();
-}
-
-}  // namespace
-
-// Returns the first due item that this transaction has not changed; null if none is due.
-template <class Pages, class Read>
-auto WorkingSet::first_due_of(Pages& pages, Instant now, Read read) -> decltype(pages.items.data()) {
-  for (;;) {
-    for (; pages.at < pages.items.size(); ++pages.at) {
-      auto& item = pages.items[pages.at];
-      if (due_of(*item).at > now) return nullptr;
-      if (!changed_here(*item)) return &item;
-    }
-    if (now <= pages.read_until) return nullptr;
-    pages.range.until = now;
-    pages.range.limit = kPage;
-    pages.items = read(pages.range);
-    pages.at = 0;
-    if (pages.items.size() < kPage) pages.read_until = now;
-    if (!pages.items.empty()) continue_after(pages.range, *pages.items.back());
-  }
-}
-
-const RowRef* WorkingSet::stored_due_row(Instant now) {
-  return first_due_of(due_rows_, now, [this](const RowRange& range) { return storage_->rows(range); });
-}
-
-const ScheduleRef* WorkingSet::stored_due_schedule(Instant now) {
-  return first_due_of(due_schedules_, now, [this](const ScheduleRange& range) { return storage_->schedules(range); });
-}
-
 std::optional<WorkingSet::Next> WorkingSet::next_due(Instant now) {
-  while (!heap_.empty() && !holds(heap_.front())) {
-    std::pop_heap(heap_.begin(), heap_.end(), Later{});
-    heap_.pop_back();
-  }
-  const HeapItem* own = heap_.empty() || heap_.front().due.at > now ? nullptr : &heap_.front();
-  const bool any_stored = storage_->first_due() <= now;
-  const RowRef* const row = any_stored ? stored_due_row(now) : nullptr;
-  const ScheduleRef* const schedule = any_stored ? stored_due_schedule(now) : nullptr;
-  const auto is_first = [](Due due, std::string_view id, Due other, std::string_view its) {
-    return due < other || (due == other && id < its);
-  };
-  const bool by_schedule = schedule && (!row || due_of(**schedule) < due_of(**row));  // at the same instant rows precede schedules
-  if (!own && !row && !schedule) return std::nullopt;
-  if (own && (!row || is_first(own->due, own->id, (*row)->due, (*row)->id())) &&
-      (!schedule || is_first(own->due, own->id, due_of(**schedule), (*schedule)->id)))
-    return Next{own->due, own->row, own->schedule};
-  if (by_schedule) return Next{due_of(**schedule), nullptr, follow_schedule((*schedule)->id)};
-  Entry* const entry = known((*row)->id());
-  return Next{(*row)->due, entry ? entry : &remember(*row), nullptr};
+  const auto first = due_.first(now, [this](const auto& record) { return changed_here(record); });
+  if (!first) return std::nullopt;
+  if (first->own) return Next{first->due, first->own->row, first->own->schedule};
+  if (first->schedule) return Next{first->due, nullptr, follow_schedule((*first->schedule)->id)};
+  Entry* const entry = known((*first->row)->id());
+  return Next{first->due, entry ? entry : &remember(*first->row), nullptr};
 }
 
 bool WorkingSet::changed() const noexcept {
@@ -407,8 +248,8 @@ bool WorkingSet::changed() const noexcept {
     if ((i < kFewEntries ? few_[i] : *more_[i - kFewEntries]).changed) return true;
   return std::any_of(schedules_.begin(), schedules_.end(), [](const auto& item) { return item.second.changed; }) ||
          std::any_of(queues_of_jobs_.begin(), queues_of_jobs_.end(), [](const auto& item) { return item.second.changed; }) ||
-         !added_edges_.empty() || !removed_edges_.empty() || !added_messages_.empty() || !changes_.messages_removed.empty() ||
-         !changes_.messages_leased.empty() || !changes_.submissions_ended.empty() || changes_.counters != counters_before_;
+         edges_.changed() || !added_messages_.empty() || !changes_.messages_removed.empty() || !changes_.messages_leased.empty() ||
+         !changes_.submissions_ended.empty() || changes_.counters != counters_before_;
 }
 
 Changes& WorkingSet::finish() {
@@ -421,14 +262,7 @@ Changes& WorkingSet::finish() {
     if (entry.changed) changes_.queues.push_back({std::move(entry.before), std::move(entry.now), entry.tally});
   for (auto& [id, entry] : schedules_)
     if (entry.changed) changes_.schedules.push_back({std::move(entry.before), std::move(entry.now)});
-  if (!removed_edges_.empty()) {
-    std::erase_if(added_edges_, [this](const EdgeRef& edge) {
-      return edge->seq <= queues_.at({edge->kind, edge->owner}).consumed || removed_apart_.contains(edge->seq);
-    });
-    std::erase_if(removed_edges_, [this](const EdgeRef& edge) { return edge->seq > first_own_seq_; });
-    std::swap(changes_.edges_removed, removed_edges_);
-  }
-  if (!added_edges_.empty()) std::swap(changes_.edges_added, added_edges_);
+  edges_.finish(changes_);
   if (!removed_messages_.empty())
     std::erase_if(added_messages_, [this](const MessageRef& m) { return removed_messages_.contains(m->seq); });
   if (!added_messages_.empty()) std::swap(changes_.messages_added, added_messages_);
@@ -442,8 +276,7 @@ void WorkingSet::checkpoint() {
     entry.checkpoint_removed = entry.removed;
   });
   for (auto& [id, entry] : schedules_) entry.checkpoint = entry.now;
-  edges_added_mark_ = added_edges_.size();
-  edges_removed_mark_ = removed_edges_.size();
+  edges_.checkpoint();
   messages_added_mark_ = added_messages_.size();
 }
 
@@ -456,8 +289,8 @@ WorkingSet::StepView WorkingSet::since_checkpoint() {
   });
   for (auto& [id, entry] : schedules_)
     if (entry.now != entry.checkpoint) view.schedules.emplace_back(entry.checkpoint, entry.now);
-  view.edges_added = std::span(added_edges_).subspan(edges_added_mark_);
-  view.edges_removed = std::span(removed_edges_).subspan(edges_removed_mark_);
+  view.edges_added = edges_.added_since_checkpoint();
+  view.edges_removed = edges_.removed_since_checkpoint();
   view.messages_added = std::span(added_messages_).subspan(messages_added_mark_);
   return view;
 }

@@ -13,10 +13,12 @@
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "machine/due_work.hpp"
+#include "machine/edge_overlay.hpp"
+#include "machine/entries.hpp"
 #include "machine/text_hash.hpp"
 #include "resonate/storage.hpp"
 
@@ -24,29 +26,9 @@ namespace resonate {
 
 class WorkingSet {
  public:
-  // A row that the transaction has read or written. `before` is the row in storage, `now` the transaction's version; if both are
-  // null, the row does not exist.
-  struct Entry {
-    std::size_t hash = 0;  // of the id
-    RowRef before;
-    RowRef now;
-    RowRef checkpoint;  // `now` as of the last checkpoint()
-    bool changed = false;
-    bool removed = false;             // the row was removed; `now` keeps its id
-    bool checkpoint_removed = false;  // as of the last checkpoint()
-  };
-  struct QueueEntry {
-    QueueRef before;
-    QueueRef now;
-    bool changed = false;
-    QueueTally tally = {};
-  };
-  struct ScheduleEntry {
-    ScheduleRef before;
-    ScheduleRef now;
-    ScheduleRef checkpoint;
-    bool changed = false;
-  };
+  using Entry = RowEntry;
+  using QueueEntry = resonate::QueueEntry;
+  using ScheduleEntry = resonate::ScheduleEntry;
   // The step that is due first, of a row or a schedule.
   struct Next {
     Due due;
@@ -56,6 +38,8 @@ class WorkingSet {
 
   WorkingSet() = default;
   explicit WorkingSet(Storage& storage) { begin(storage); }
+  WorkingSet(const WorkingSet&) = delete;
+  WorkingSet& operator=(const WorkingSet&) = delete;
   // A set is reused, and cleared after each use. Its vectors keep their capacity, so a request allocates only what it stores.
   void begin(Storage& storage);
   void clear();
@@ -124,18 +108,18 @@ class WorkingSet {
   std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit,
                                           const std::function<bool(const Schedule&)>& wanted);
 
+  // As those of EdgeOverlay.
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other);
-  // `cancels`: the owner is a job that is cancelled with its awaiters.
-  void add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels = false);
-  // Edges are consumed in order of registration.
-  EdgeRef first_edge(EdgeKind kind, std::string_view owner);
-  void remove_first_edge(const EdgeRef& edge);
-  // The first edge, by owner, whose job is cancelled with the awaiter; null if there is none.
-  EdgeRef first_cancelled_with(std::string_view awaiter);
-  // Removes an edge wherever it is among those of its owner.
-  void remove_edge(const EdgeRef& edge);
-  // Returns whether `wanted` accepts an edge of the promise; asks in order of registration, up to the first.
-  bool any_edge(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted);
+  void add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels = false) {
+    edges_.add(kind, owner, other, dialect, cancels);
+  }
+  EdgeRef first_edge(EdgeKind kind, std::string_view owner) { return edges_.first(kind, owner); }
+  void remove_first_edge(const EdgeRef& edge) { edges_.remove_first(edge); }
+  EdgeRef first_cancelled_with(std::string_view awaiter) { return edges_.first_cancelled_with(awaiter); }
+  void remove_edge(const EdgeRef& edge) { edges_.remove(edge); }
+  bool any_edge(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted) {
+    return edges_.any(kind, owner, wanted);
+  }
 
   // Queues the message and numbers it.
   std::int64_t add_message(Shared<OutboxMessage> message);
@@ -237,38 +221,11 @@ class WorkingSet {
   bool still_at(const OwnRow& row, const RowRange& range) const;
   QueueEntry* known_queue(std::string_view name);
 
-  struct HeapItem {
-    Due due;
-    std::string_view id;
-    Entry* row = nullptr;
-    ScheduleEntry* schedule = nullptr;
-  };
-  struct Later {
-    bool operator()(const HeapItem& a, const HeapItem& b) const noexcept {
-      if (a.due != b.due) return b.due < a.due;
-      return b.id < a.id;
-    }
-  };
-
   Entry* known(std::string_view id);
   Entry& new_entry();
   void index(Entry& entry);
   void grow_index();
   Entry& remember(RowRef row);
-  void push_due(HeapItem item);
-  static bool holds(const HeapItem& item);
-  // Due items of storage, read in pages. Storage does not change during the transaction, so a page stays valid.
-  template <class Range, class Ref>
-  struct DuePages {
-    Range range;
-    std::vector<Ref> items = {};
-    std::size_t at = 0;
-    Instant read_until = kUnset;  // storage has no further items up to that instant
-  };
-  template <class Pages, class Read>
-  auto first_due_of(Pages& pages, Instant now, Read read) -> decltype(pages.items.data());
-  const RowRef* stored_due_row(Instant now);
-  const ScheduleRef* stored_due_schedule(Instant now);
   bool changed_here(const Row& row);
   bool changed_here(const Schedule& schedule);
   template <class Visit>
@@ -298,33 +255,13 @@ class WorkingSet {
   bool overlaid_ = false;                   // overlays_ is not empty
   QueueEntry* last_queue_ = nullptr;        // the queue used last: most transactions use only one
 
-  std::vector<HeapItem> heap_;  // due rows and schedules of this transaction; stale items are skipped
-  DuePages<RowRange, RowRef> due_rows_{.range = rows_by_due()};
-  DuePages<ScheduleRange, ScheduleRef> due_schedules_{.range = {.by = ScheduleRange::By::due}};
-
-  struct EdgeQueue {
-    std::int64_t consumed = 0;    // seq of the last edge that this transaction removed
-    std::vector<EdgeRef> stored;  // a page of storage's edges
-    std::size_t next_stored = 0;
-    bool complete = false;  // storage has no edges after the page
-    std::vector<EdgeRef> added;
-    std::size_t next = 0;  // into added
-  };
-  bool read_edges(EdgeQueue& queue, EdgeRange range);
-  std::map<std::pair<EdgeKind, std::string>, EdgeQueue> queues_;
-  std::map<std::string, EdgeQueue, std::less<>> cancelled_with_;  // by awaiter; without those that were added
-  std::unordered_set<std::int64_t> removed_apart_;                // seq of the edges removed by remove_edge()
-  std::unordered_map<std::string, bool>
-      edge_states_;  // pairs that were loaded, or that this transaction added (true) or removed (false)
-  std::vector<EdgeRef> added_edges_;
-  std::vector<EdgeRef> removed_edges_;
-  std::int64_t first_own_seq_ = 0;  // edges and messages of this transaction have a greater seq
+  DueWork due_;
+  EdgeOverlay edges_;
+  std::int64_t last_stored_message_ = 0;  // the transaction's messages have greater numbers
   std::vector<MessageRef> added_messages_;
   std::unordered_set<std::int64_t> removed_messages_;
   std::int64_t last_dropped_ = 0;     // seq of the last unblock that was dropped
   std::size_t next_own_unblock_ = 0;  // into added_messages_: no unblock before it is still queued
-  std::size_t edges_added_mark_ = 0;
-  std::size_t edges_removed_mark_ = 0;
   std::size_t messages_added_mark_ = 0;
 };
 

@@ -12,7 +12,7 @@ std::int64_t WorkingSet::add_message(Shared<OutboxMessage> message) {
 }
 
 void WorkingSet::remove_message(std::int64_t seq) {
-  if (seq > first_own_seq_) {
+  if (seq > last_stored_message_) {
     removed_messages_.insert(seq);
   } else {
     changes_.messages_removed.push_back(seq);

@@ -1,0 +1,145 @@
+#include "machine/edge_overlay.hpp"
+
+#include <algorithm>
+
+namespace resonate {
+
+namespace {
+
+constexpr std::size_t kEdgePage = 64;
+
+std::string pair_key(EdgeKind kind, std::string_view owner, std::string_view other) {
+  std::string key(kind == EdgeKind::callback ? "c" : "l");
+  key.append(owner).append(1, '\0').append(other);  // neither holds a NUL
+  return key;
+}
+std::string pair_key(const Edge& edge) { return pair_key(edge.kind, edge.owner, edge.other); }
+
+}  // namespace
+
+void EdgeOverlay::begin(Storage& storage, Counters& counters) noexcept {
+  storage_ = &storage;
+  counters_ = &counters;
+  last_stored_ = counters.sequence;
+}
+
+void EdgeOverlay::clear() {
+  // Most requests use few of these containers, and to ask whether one is empty costs less than to clear it.
+  const auto clear_used = [](auto&... containers) { ((containers.empty() ? void() : containers.clear()), ...); };
+  clear_used(of_owner_, cancelled_with_, removed_apart_, states_, added_, removed_);
+  added_mark_ = removed_mark_ = 0;
+}
+
+void EdgeOverlay::note(std::span<const EdgeLookup> loaded) {
+  for (const EdgeLookup& edge : loaded) states_.try_emplace(pair_key(edge.kind, edge.owner, edge.other), edge.found);
+}
+
+bool EdgeOverlay::has(EdgeKind kind, std::string_view owner, std::string_view other) const {
+  if (!states_.empty())
+    if (const auto known = states_.find(pair_key(kind, owner, other)); known != states_.end()) return known->second;
+  return storage_->has_edge(kind, owner, other);
+}
+
+void EdgeOverlay::add(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels) {
+  auto* edge = new Edge;
+  EdgeRef held(edge);
+  edge->kind = kind;
+  edge->owner = owner;
+  edge->other = other;
+  edge->seq = ++counters_->sequence;
+  edge->dialect = dialect;
+  edge->cancels = cancels;
+  states_[pair_key(*edge)] = true;
+  of_owner_[{kind, edge->owner}].added.push_back(held);
+  added_.push_back(std::move(held));
+}
+
+// Moves to the next stored edge that remove() has not removed; returns whether there is one.
+bool EdgeOverlay::read(Line& line, EdgeRange range) {
+  for (;; ++line.next_stored) {
+    if (line.next_stored == line.stored.size()) {
+      if (line.complete) return false;
+      if (const EdgeRef last = line.stored.empty() ? nullptr : std::move(line.stored.back())) {
+        range.after = std::max(range.after, last->seq);
+        range.after_owner = last->owner;
+        line.stored = storage_->edges(range);
+      } else {
+        line.stored = storage_->edges(range);
+      }
+      line.next_stored = 0;
+      line.complete = line.stored.size() < range.limit;
+      if (line.stored.empty()) return false;
+    }
+    if (!removed_apart_.contains(line.stored[line.next_stored]->seq)) return true;
+  }
+}
+
+EdgeRef EdgeOverlay::first(EdgeKind kind, std::string_view owner) {
+  Line& line = of_owner_[{kind, std::string(owner)}];
+  if (read(line, {.kind = kind, .of = owner, .after = line.consumed, .limit = kEdgePage})) return line.stored[line.next_stored];
+  while (line.next < line.added.size() && removed_apart_.contains(line.added[line.next]->seq)) ++line.next;
+  return line.next < line.added.size() ? line.added[line.next] : nullptr;
+}
+
+void EdgeOverlay::remove_first(const EdgeRef& edge) {
+  Line& line = of_owner_[{edge->kind, edge->owner}];
+  line.consumed = edge->seq;
+  ++(is_own(*edge) ? line.next : line.next_stored);
+  states_[pair_key(*edge)] = false;
+  removed_.push_back(edge);
+}
+
+EdgeRef EdgeOverlay::first_cancelled_with(std::string_view awaiter) {
+  Line& line = cancelled_with_[std::string(awaiter)];
+  const auto present = [this](const Edge& edge) {
+    const auto of_owner = of_owner_.find({edge.kind, edge.owner});
+    return !removed_apart_.contains(edge.seq) && (of_owner == of_owner_.end() || edge.seq > of_owner->second.consumed);
+  };
+  EdgeRef first;
+  for (; read(line, {.of = awaiter, .limit = kEdgePage, .by = EdgeRange::By::canceller}); ++line.next_stored) {
+    first = line.stored[line.next_stored];
+    if (present(*first)) break;
+    first = nullptr;
+  }
+  for (const EdgeRef& edge : added_) {
+    const std::string* const key = cancel_key(*edge);
+    if (key && *key == awaiter && present(*edge) && (!first || edge->owner < first->owner)) first = edge;
+  }
+  return first;
+}
+
+void EdgeOverlay::remove(const EdgeRef& edge) {
+  removed_apart_.insert(edge->seq);
+  states_[pair_key(*edge)] = false;
+  removed_.push_back(edge);
+}
+
+bool EdgeOverlay::any(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted) {
+  const Line& line = of_owner_[{kind, std::string(owner)}];
+  const auto accepted = [&](const EdgeRef& edge) { return !removed_apart_.contains(edge->seq) && wanted(*edge); };
+  for (std::int64_t after = line.consumed;;) {
+    const std::vector<EdgeRef> page = storage_->edges({.kind = kind, .of = owner, .after = after, .limit = kEdgePage});
+    if (std::ranges::any_of(page, accepted)) return true;
+    if (page.size() < kEdgePage) break;
+    after = page.back()->seq;
+  }
+  return std::any_of(line.added.begin() + static_cast<std::ptrdiff_t>(line.next), line.added.end(), accepted);
+}
+
+void EdgeOverlay::finish(Changes& changes) {
+  if (!removed_.empty()) {
+    std::erase_if(added_, [this](const EdgeRef& edge) {
+      return edge->seq <= of_owner_.at({edge->kind, edge->owner}).consumed || removed_apart_.contains(edge->seq);
+    });
+    std::erase_if(removed_, [this](const EdgeRef& edge) { return is_own(*edge); });
+    std::swap(changes.edges_removed, removed_);
+  }
+  if (!added_.empty()) std::swap(changes.edges_added, added_);
+}
+
+void EdgeOverlay::checkpoint() noexcept {
+  added_mark_ = added_.size();
+  removed_mark_ = removed_.size();
+}
+
+}  // namespace resonate

@@ -1,0 +1,84 @@
+// The edges as a transaction sees them: those of storage without those that it removed, then those that it added.
+//
+// Invariants:
+// - An edge that the transaction added has a greater number than every edge of storage: so those of one owner are in order of
+//   registration if storage's come first.
+// - Edges leave their owner in two ways. remove_first() takes them in order: all up to `consumed` are gone. remove() takes one
+//   anywhere: its number is in removed_apart_. An edge is present if neither holds.
+// - A page has storage's edges after those consumed, in order; those before `next_stored` are consumed, or were removed apart.
+//   `complete`: storage has none after the page.
+// - `states_` has each pair that was loaded ahead, added or removed, with its present state; of other pairs storage's is valid.
+// - added_ and removed_ keep what happened, also to an edge that was added and removed: finish() leaves those out, and checks of
+//   consecutive states see them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "resonate/storage.hpp"
+
+namespace resonate {
+
+class EdgeOverlay {
+ public:
+  void begin(Storage& storage, Counters& counters) noexcept;
+  void clear();
+
+  // Notes the state of pairs that were loaded ahead.
+  void note(std::span<const EdgeLookup> loaded);
+  bool has(EdgeKind kind, std::string_view owner, std::string_view other) const;
+  // `cancels`: the owner is a job that is cancelled with its awaiters.
+  void add(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels);
+  // Edges are consumed in order of registration.
+  EdgeRef first(EdgeKind kind, std::string_view owner);
+  void remove_first(const EdgeRef& edge);
+  // The first edge, by owner, whose job is cancelled with the awaiter; null if there is none.
+  EdgeRef first_cancelled_with(std::string_view awaiter);
+  // Removes an edge wherever it is among those of its owner.
+  void remove(const EdgeRef& edge);
+  // Returns whether `wanted` accepts an edge of the promise; asks in order of registration, up to the first.
+  bool any(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted);
+
+  bool changed() const noexcept { return !added_.empty() || !removed_.empty(); }
+  // Moves what storage is to add and to remove into `changes`. Call clear() afterwards.
+  void finish(Changes& changes);
+
+  void checkpoint() noexcept;
+  std::span<const EdgeRef> added_since_checkpoint() const noexcept { return std::span(added_).subspan(added_mark_); }
+  std::span<const EdgeRef> removed_since_checkpoint() const noexcept { return std::span(removed_).subspan(removed_mark_); }
+
+ private:
+  // The edges of one owner, or those that are cancelled with one awaiter.
+  struct Line {
+    std::int64_t consumed = 0;
+    std::vector<EdgeRef> stored;  // a page of storage's
+    std::size_t next_stored = 0;
+    bool complete = false;
+    std::vector<EdgeRef> added;  // by this transaction
+    std::size_t next = 0;        // into added
+  };
+  bool read(Line& line, EdgeRange range);
+  bool is_own(const Edge& edge) const noexcept { return edge.seq > last_stored_; }
+
+  Storage* storage_ = nullptr;
+  Counters* counters_ = nullptr;
+  std::int64_t last_stored_ = 0;  // the transaction's edges have greater numbers
+  std::map<std::pair<EdgeKind, std::string>, Line> of_owner_;
+  std::map<std::string, Line, std::less<>> cancelled_with_;  // by awaiter; without those that were added
+  std::unordered_set<std::int64_t> removed_apart_;
+  std::unordered_map<std::string, bool> states_;
+  std::vector<EdgeRef> added_;
+  std::vector<EdgeRef> removed_;
+  std::size_t added_mark_ = 0;
+  std::size_t removed_mark_ = 0;
+};
+
+}  // namespace resonate
