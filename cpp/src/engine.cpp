@@ -191,26 +191,36 @@ Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, 
   return at;
 }
 
+// A write shares its commit where there is one; a read avoids the lock, or a round trip. What remains has a transaction of its own.
 Reply Engine::apply(Request request, std::optional<Instant> now) {
   const Access access = access_of(request);
   if (!now && access == Access::write && choosing_filter(request.operation)) choose_on_snapshot(request);
-  if (durable_ && access == Access::write && !options_.check) {
-    Caller caller{.requests = {&request, 1}, .nows = {&now, 1}, .replies = {}, .failure = {}, .ready = {}};
-    share_commit(caller);
-    return std::move(caller.replies.front());
-  }
+  if (access == Access::write && shares_commits()) return apply_in_group(request, now);
   if (access == Access::read && !now) {
     if (may_read_many(request.operation)) return search(request);
-    if (remote_) {  // a batch of one saves the round trip that loads the row
-      std::vector<Request> one;
-      one.push_back(std::move(request));
-      return std::move(apply(std::move(one), {}, Atomicity::independent).front());
-    }
+    if (remote_) return apply_as_batch(std::move(request));
     if (durable_) {
       std::vector<Reply> replies = read_on_snapshot({&request, 1});
       if (!replies.empty()) return std::move(replies.front());
     }
   }
+  return apply_alone(request, now, access);
+}
+
+Reply Engine::apply_in_group(Request& request, std::optional<Instant> now) {
+  Caller caller{.requests = {&request, 1}, .nows = {&now, 1}, .replies = {}, .failure = {}, .ready = {}};
+  share_commit(caller);
+  return std::move(caller.replies.front());
+}
+
+// A batch loads its rows while its transaction begins, which saves a round trip.
+Reply Engine::apply_as_batch(Request request) {
+  std::vector<Request> one;
+  one.push_back(std::move(request));
+  return std::move(apply(std::move(one), {}, Atomicity::independent).front());
+}
+
+Reply Engine::apply_alone(Request& request, std::optional<Instant> now, Access access) {
   std::lock_guard lock(mutex_);
   Scope transaction(*this, access);
   const Instant earliest = present();
@@ -231,7 +241,7 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
                                  Atomicity atomicity) {
   Caller caller{.requests = requests, .nows = nows, .replies = {}, .failure = {}, .ready = {}};
   const Access access = access_of(requests);
-  if (durable_ && access == Access::write && !options_.check && atomicity == Atomicity::independent) {
+  if (access == Access::write && shares_commits() && atomicity == Atomicity::independent) {
     share_commit(caller);
     return std::move(caller.replies);
   }

@@ -222,6 +222,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<Reply> read_on_snapshot(std::span<Request> requests);
   std::unique_ptr<Storage> begin_snapshot_of(Plan& plan);
 
+  // Callers wait for each other only where a commit takes long. Checks look at one request at a time.
+  bool shares_commits() const noexcept { return durable_ && !options_.check; }
+  Reply apply_in_group(Request& request, std::optional<Instant> now);
+  Reply apply_as_batch(Request request);
+  Reply apply_alone(Request& request, std::optional<Instant> now, Access access);
   void share_commit(Caller& caller);
   Caller* run_group(Caller& first);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);
