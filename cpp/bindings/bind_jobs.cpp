@@ -177,7 +177,7 @@ void bind_job_members(py::class_<JobRecord>& bound) {
               PythonSink sink;
               resonate::detail::DescribedWriter<PythonSink>(sink).write(value);
               return JsonDict(sink.take());
-            } else if constexpr (kField<JobSpec, I>.sparse) {
+            } else if constexpr (kField<JobSpec, I>.omitted_if_unset) {
               return value == kField<JobSpec, I>.unset ? std::nullopt : std::optional(value);
             } else {
               return value;

@@ -73,7 +73,7 @@ template <class T, std::size_t I>
 constexpr const char* keyword_type() {
   constexpr const auto& rules = kField<T, I>;
   using M = MemberType<T, I>;
-  if constexpr (rules.keeps) return RetentionArgument::type_name();
+  if constexpr (rules.null_is_kept) return RetentionArgument::type_name();
   if constexpr (rules.unit == Unit::duration) return OptionalDuration::type_name();
   if constexpr (rules.unit == Unit::instant) return OptionalInstant::type_name();
   if constexpr (std::is_same_v<M, std::int64_t>) return OptionalInt::type_name();
@@ -100,7 +100,7 @@ void set_member(T& to, py::handle given) {
       place = std::move(value);
     }
   };
-  if constexpr (rules.keeps) {
+  if constexpr (rules.null_is_kept) {
     put(retention(given, kName));
   } else if constexpr (rules.unit == Unit::duration) {
     put(duration(given, kName));

@@ -82,12 +82,12 @@ struct MemberRules {
   Unit unit = Unit::none;
   std::int64_t least = std::numeric_limits<std::int64_t>::min();  // of a number, or of the number of elements
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  bool checked_text = false;  // not empty, and without NUL
-  bool keeps = false;         // a duration: null is kKept
-  bool apart = false;         // another function checks its limits
-  bool stored_only = false;   // not shown in replies
-  bool action = false;        // a request inside the request: {kind, data}
-  bool sparse = false;        // not written where it is `unset`, or empty
+  bool checked_text = false;      // not empty, and without NUL
+  bool null_is_kept = false;      // a duration: null is kKept
+  bool judged_apart = false;      // another function judges the value of it, or of its elements
+  bool stored_only = false;       // not shown in replies
+  bool action = false;            // a request inside the request: {kind, data}
+  bool omitted_if_unset = false;  // not written where it is `unset`, or empty
   std::int64_t unset = 0;
   std::string_view element{};                 // what an error calls one of several
   std::string_view called{};                  // what a limit on its length calls it, if not as the field
@@ -117,13 +117,13 @@ struct Member : MemberRules {
   constexpr Member within(std::int64_t from, std::int64_t to) const { return at_least(from).with(&MemberRules::most, to); }
   constexpr Member instant() const { return at_least(0).with(&MemberRules::unit, Unit::instant); }
   constexpr Member duration(std::int64_t from) const { return at_least(from).with(&MemberRules::unit, Unit::duration); }
-  constexpr Member kept_if_null() const { return duration(0).with(&MemberRules::keeps, true); }
-  constexpr Member apart_from_limits() const { return with(&MemberRules::apart, true); }
+  constexpr Member kept_if_null() const { return duration(0).with(&MemberRules::null_is_kept, true); }
+  constexpr Member judged_by_another() const { return with(&MemberRules::judged_apart, true); }
   constexpr Member only_stored() const { return with(&MemberRules::stored_only, true); }
   constexpr Member as_action() const { return with(&MemberRules::action, true); }
   // May be absent, which is `value`: what the struct begins with.
   constexpr Member otherwise(std::int64_t value) const {
-    return optional().with(&MemberRules::sparse, true).with(&MemberRules::unset, value);
+    return optional().with(&MemberRules::omitted_if_unset, true).with(&MemberRules::unset, value);
   }
   // Holds it to the length that a server allows.
   constexpr Member naming(Names what) const { return with(&MemberRules::names, what).held_to(Limit::length); }
@@ -194,7 +194,7 @@ template <class... Steps>
 constexpr auto member(Field field, Steps... steps) {
   using M = decltype((type_behind(steps), ...));
   MemberRules rules{.field = field, .presence = kUsualPresence<M>};
-  rules.sparse = std::is_same_v<M, Value> || std::is_same_v<M, StringMap>;
+  rules.omitted_if_unset = std::is_same_v<M, Value> || std::is_same_v<M, StringMap>;
   return Member(rules, MemberPath<Steps...>{{steps...}});
 }
 

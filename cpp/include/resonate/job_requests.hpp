@@ -92,7 +92,7 @@ struct JobEnqueueMany {
 template <std::same_as<JobEnqueueMany> T>
 constexpr auto fields(Of<T>) {
   // One that is refused refuses no other.
-  return std::tuple(member(Field::jobs, &T::orders).within(1, kMostAtOnce).apart_from_limits().held_to(Limit::length));
+  return std::tuple(member(Field::jobs, &T::orders).within(1, kMostAtOnce).judged_by_another().held_to(Limit::length));
 }
 struct JobGet {
   std::string id;

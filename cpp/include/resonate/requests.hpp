@@ -178,7 +178,7 @@ struct TaskFence {
 template <std::same_as<TaskFence> T>
 constexpr auto fields(Of<T>) {
   // Some rules answer the limits of the action inside the reply.
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::action, &T::action).as_action().apart_from_limits()));
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::action, &T::action).as_action().judged_by_another()));
 }
 struct TaskRef {
   std::string id;
@@ -225,7 +225,7 @@ constexpr auto fields(Of<T>) {
       member(Field::promise_timeout, &T::promise_timeout).duration(0).unlimited(),
       member(Field::promise_param, &T::promise_param),
       member(Field::promise_tags, &T::promise_tags).naming(Names::addresses),
-      member(Field::job, &T::job).apart_from_limits(),
+      member(Field::job, &T::job).judged_by_another(),
   };
 }
 struct ScheduleDelete {

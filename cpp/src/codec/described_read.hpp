@@ -64,12 +64,12 @@ class DescribedReader {
     auto& place = rules.access(to);
     using M = std::remove_reference_t<decltype(place)>;
     const bool null = rules.presence == Presence::optional && found && found->type() == NodeType::null;
-    if (!found || (null && !rules.keeps && !kIsA<Setting, M>)) {
+    if (!found || (null && !rules.null_is_kept && !kIsA<Setting, M>)) {
       if constexpr (rules.presence == Presence::required) refuse_missing(rules.field, at);
       if constexpr (requires { when_absent(to, rules.field); }) when_absent(to, rules.field);
     } else if (!null) {
       value<T, I>(place, *found, Path(rules.field, at));
-    } else if constexpr (rules.keeps) {
+    } else if constexpr (rules.null_is_kept) {
       place = kKept;
     } else if constexpr (kIsA<Setting, M>) {
       place.given = true;
@@ -90,7 +90,7 @@ class DescribedReader {
       to = read_boolean(node, path);
     } else if constexpr (std::is_same_v<M, double>) {
       to = read_number(node, path);
-    } else if constexpr (rules.keeps) {
+    } else if constexpr (rules.null_is_kept) {
       to = read_retention(node, path);
     } else if constexpr (std::is_same_v<M, std::int64_t>) {
       to = read_integer(node, path);

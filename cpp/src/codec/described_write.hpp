@@ -59,7 +59,7 @@ class DescribedWriter {
       sink_.key(rules.field);
       value<T, I>(*from);
     } else {
-      if constexpr (rules.sparse) {
+      if constexpr (rules.omitted_if_unset) {
         if constexpr (requires { from.empty(); }) {
           if (from.empty()) return;
         } else {
@@ -83,7 +83,7 @@ class DescribedWriter {
     } else if constexpr (std::is_same_v<M, double>) {
       sink_.real(from);
     } else if constexpr (std::is_same_v<M, std::int64_t>) {
-      if (rules.keeps && from == kKept) return sink_.null();
+      if (rules.null_is_kept && from == kKept) return sink_.null();
       sink_.integer(from);
     } else if constexpr (std::is_same_v<M, Value>) {
       encode_value(sink_, DialectId::k2026_04_01, from);  // the members that were given

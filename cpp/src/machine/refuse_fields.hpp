@@ -47,7 +47,7 @@ template <class T, std::size_t I, class M>
 bool refuses_member(const M& value, std::string_view part, Refusal& why) {
   constexpr const auto& rules = kField<T, I>;
   constexpr bool bounded = rules.least != std::numeric_limits<std::int64_t>::min();
-  if constexpr (rules.apart && !bounded) {
+  if constexpr (rules.judged_apart && !bounded) {
     return false;
   } else if constexpr (kIsA<Setting, M>) {
     return refuses_member<T, I>(value.value, part, why);
@@ -62,7 +62,7 @@ bool refuses_member(const M& value, std::string_view part, Refusal& why) {
     }
   } else if constexpr (std::is_same_v<M, std::int64_t>) {
     if constexpr (bounded) {
-      if (is_outside(value, rules) && !(rules.keeps && value == kKept)) refuse_number(rules, part, value, why);
+      if (is_outside(value, rules) && !(rules.null_is_kept && value == kKept)) refuse_number(rules, part, value, why);
     }
   } else if constexpr (std::is_same_v<M, double>) {
     if (is_outside(value, rules)) refuse_number(rules, part, value, why);
@@ -70,7 +70,7 @@ bool refuses_member(const M& value, std::string_view part, Refusal& why) {
     if constexpr (bounded) {
       if (const auto size = static_cast<std::int64_t>(value.size()); is_outside(size, rules)) refuse_size(rules, size, why);
     }
-    if constexpr (!rules.apart) {
+    if constexpr (!rules.judged_apart) {
       for (const auto& element : value) {
         if (why) break;
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(element)>, std::string>) {

@@ -243,9 +243,10 @@ void bind_job_progress(Target& to, const Row& row) {
 template <class Target>
 void bind_job(Target& to, const Row& row) {
   if (!row.job) {
-    to.null().null().null().null().null().null().null();
+    for (std::size_t i = 0; i < kJobColumns.size(); ++i) to.null();
     return;
   }
+  static_assert(kJobProgressColumns.size() == 3 && kJobColumns.size() == 7, "each column has a value below");
   bind_job_progress(to, row);
   to.text(row.job->spec->queue).integer(row.job->spec->priority);
   bind_text<Index::unique_key>(to, row);
