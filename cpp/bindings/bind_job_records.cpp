@@ -2,6 +2,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
 #include "bind.hpp"
 #include "codec/job_records_write.hpp"
 #include "codec/records_decode.hpp"
@@ -112,35 +116,37 @@ JobReply heartbeat_from_dict(const PythonNode& node) {
   return reply;
 }
 
+// The instants of a job. Its promise has the deadline.
+struct Stamp {
+  Field field;
+  const char* words;
+};
+constexpr Stamp kStamps[] = {
+    {Field::process_at, "The earliest start, in Unix ms; None if it was not delayed."},
+    {Field::enqueued_at, "When it became pending, in Unix ms; set again by every retry."},
+    {Field::claimed_at, "When it was claimed, in Unix ms."},
+    {Field::started_at, "When its last attempt began, in Unix ms."},
+    {Field::completed_at, "When it was completed, in Unix ms."},
+    {Field::failed_at, "When it failed for good, in Unix ms."},
+    {Field::next_retry_at, "When it is pending again, in Unix ms; None unless its state is `retry`."},
+    {Field::cancelled_at, "When it was cancelled, in Unix ms."},
+    {Field::expired_at, "When it expired, in Unix ms."},
+};
+
+template <std::size_t I>
+void bind_stamp(py::class_<JobRecord>& bound) {
+  constexpr std::size_t kPlace = place_of<Job>(kStamps[I].field);
+  bound.def_property_readonly(
+      identifier_of(kStamps[I].field), [](const JobRecord& self) { return shown(kField<Job, kPlace>.access(course(self))); },
+      kStamps[I].words);
+}
+
 void bind_timestamps(py::class_<JobRecord>& bound) {
-  bound
-      .def_property_readonly(
-          "process_at", [](const JobRecord& self) { return shown(course(self).process_at); },
-          "The earliest start, in Unix ms; None if it was not delayed.")
-      .def_property_readonly(
-          "deadline", [](const JobRecord& self) { return shown_end(self.row->promise_spec->timeout_at); },
-          "The deadline of its promise, in Unix ms; None: no deadline.")
-      .def_property_readonly(
-          "enqueued_at", [](const JobRecord& self) { return shown(course(self).enqueued_at); },
-          "When it became pending, in Unix ms; set again by every retry.")
-      .def_property_readonly(
-          "claimed_at", [](const JobRecord& self) { return shown(course(self).claimed_at); }, "When it was claimed, in Unix ms.")
-      .def_property_readonly(
-          "started_at", [](const JobRecord& self) { return shown(course(self).started_at); },
-          "When its last attempt began, in Unix ms.")
-      .def_property_readonly(
-          "completed_at", [](const JobRecord& self) { return shown(course(self).completed_at); },
-          "When it was completed, in Unix ms.")
-      .def_property_readonly(
-          "failed_at", [](const JobRecord& self) { return shown(course(self).failed_at); }, "When it failed for good, in Unix ms.")
-      .def_property_readonly(
-          "next_retry_at", [](const JobRecord& self) { return shown(course(self).next_retry_at); },
-          "When it is pending again, in Unix ms; None unless its state is `retry`.")
-      .def_property_readonly(
-          "cancelled_at", [](const JobRecord& self) { return shown(course(self).cancelled_at); },
-          "When it was cancelled, in Unix ms.")
-      .def_property_readonly(
-          "expired_at", [](const JobRecord& self) { return shown(course(self).expired_at); }, "When it expired, in Unix ms.");
+  bound.def_property_readonly(
+      "deadline", [](const JobRecord& self) { return shown_end(self.row->promise_spec->timeout_at); },
+      "The deadline of its promise, in Unix ms; None: no deadline.");
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (bind_stamp<I>(bound), ...); }
+  (std::make_index_sequence<std::size(kStamps)>());
 }
 
 void bind_states(py::class_<JobRecord>& bound) {

@@ -26,18 +26,14 @@ py::object data_of(const Reply& reply, Kind kind, const char* member) {
   return sink.take()[member];
 }
 
-JsonDict queue_of(const Queues& self, Operation operation, Kind kind) {
-  return JsonDict(data_of(self.store->run(std::move(operation)), kind, "queue"));
+template <class Request>
+JsonDict queue_of(const Queues& self, Request request) {
+  return JsonDict(data_of(self.store->run(std::move(request)), kKindOf<Request>, "queue"));
 }
-
-JsonDict get_queue(const Queues& self, const Str& name) {
-  return queue_of(self, QueueGet{std::string(text(name, "name"))}, Kind::queue_get);
-}
-JsonDict pause_queue(const Queues& self, const Str& name) {
-  return queue_of(self, QueuePause{std::string(text(name, "name"))}, Kind::queue_pause);
-}
-JsonDict resume_queue(const Queues& self, const Str& name) {
-  return queue_of(self, QueueResume{std::string(text(name, "name"))}, Kind::queue_resume);
+// For a request that has no member but the name of a queue.
+template <class Request>
+JsonDict named_queue(const Queues& self, const Str& name) {
+  return queue_of(self, Request{std::string(text(name, "name"))});
 }
 
 QueueDicts list(const Queues& self) { return QueueDicts(data_of(self.store->run(QueueList{}), Kind::queue_list, "queues")); }
@@ -61,7 +57,7 @@ JsonDict set(const Queues& self, const Str& name, const py::KWArgs<AnyValue>& gi
     if constexpr (kWhich != Field::queue)
       if (const char* const member = identifier_of(kWhich); given.contains(member)) set_member<QueueSet, I>(set, given[member]);
   });
-  return queue_of(self, std::move(set), Kind::queue_set);
+  return queue_of(self, std::move(set));
 }
 
 }  // namespace
@@ -102,7 +98,7 @@ Example:
     >>> store.queues.set("mail", lifecycle="asynq", weight=6)["weight"]
     6
 )doc")
-      .def("get", &get_queue, py::arg("name"), R"doc(
+      .def("get", &named_queue<QueueGet>, py::arg("name"), R"doc(
 Return the queue, as on the wire.
 
 Raises:
@@ -114,7 +110,7 @@ Example:
     >>> store.queues.get("mail")
     {'name': 'mail', 'paused': False, 'weight': 1, 'active': 0}
 )doc")
-      .def("pause", &pause_queue, py::arg("name"), R"doc(
+      .def("pause", &named_queue<QueuePause>, py::arg("name"), R"doc(
 Stop claims from a queue; claimed and running jobs continue. It has no effect on a paused queue.
 
 Raises:
@@ -126,7 +122,7 @@ Example:
     >>> store.queues.pause("mail")["paused"]
     True
 )doc")
-      .def("resume", &resume_queue, py::arg("name"), R"doc(
+      .def("resume", &named_queue<QueueResume>, py::arg("name"), R"doc(
 Allow claims from a paused queue again.
 
 Raises:
