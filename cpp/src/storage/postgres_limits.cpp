@@ -10,14 +10,14 @@ namespace resonate {
 
 namespace {
 
-struct Limit {
+struct SessionLimit {
   int since;  // the version of the server that has it
   const char* of_session;
   const char* of_transaction;
 };
 
 // First those that hold for these statements themselves. SET needs no catalogue, which a new session would have to read first.
-constexpr std::array<Limit, 5> kLimits = {{
+constexpr std::array<SessionLimit, 5> kLimits = {{
     {0, "SET statement_timeout = 0", "SET LOCAL statement_timeout = 0"},
     {170000, "SET transaction_timeout = 0", "SET LOCAL transaction_timeout = 0"},
     {0, "SET idle_session_timeout = 0", nullptr},  // not within a transaction
@@ -29,7 +29,7 @@ constexpr std::array<Limit, 5> kLimits = {{
 
 void PostgresConnection::send_no_limits(Scope scope) {
   const int version = libpq().PQserverVersion(connection_);
-  for (const Limit& limit : kLimits) {
+  for (const SessionLimit& limit : kLimits) {
     const char* const lifted = scope == Scope::session ? limit.of_session : limit.of_transaction;
     if (lifted && version >= limit.since) send(lifted);
   }
