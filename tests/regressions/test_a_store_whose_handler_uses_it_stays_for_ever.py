@@ -268,5 +268,5 @@ def test_a_store_in_use_is_not_collected():
     for number in range(20):
         store.promises.create(str(number), timeout=600_000, tags=LOCAL)
         gc.collect()
-    until(lambda: set(received) == {str(number) for number in range(20)})  # a message whose task nobody takes comes again
+    until(lambda: set(received) == {str(number) for number in range(20)})  # a message whose task no worker takes comes again
     store.close()
