@@ -125,6 +125,7 @@ DURATIONS: list[tuple[str, str, int, Any]] = [
     ("job.fail", "retryAfter", 3000, lambda n: {"id": "j", "version": 1, "error": {"code": "E"}, "retryAfter": n}),
     ("job.enqueue", "processIn", 3000, lambda n: {"type": "t", "processIn": n}),
     ("job.enqueue", "processAt", 4000, lambda n: {"type": "t", "processAt": n}),
+    ("job.enqueue_many", "processIn", 3000, lambda n: {"jobs": [{"type": "t", "processIn": n}]}),
     ("job.enqueue_many", "processAt", 4000, lambda n: {"jobs": [{"type": "t"}, {"type": "t", "processAt": n}]}),
     (
         "job.enqueue",

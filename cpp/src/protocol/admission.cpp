@@ -114,7 +114,8 @@ void check_member(LimitCheck& at, const M& value, std::string_view part) {
       at.duration(rules, part, value);
     }
   } else if constexpr (Described<M>) {
-    check_members(at, value, rules.action ? std::string_view() : name_of(rules.field));
+    // A job in a schedule, or in a list, is called as one by itself.
+    check_members(at, value, rules.action || rules.judged_apart ? std::string_view() : name_of(rules.field));
   }
 }
 
