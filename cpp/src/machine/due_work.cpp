@@ -15,6 +15,22 @@ struct Later {
   }
 };
 
+void continue_after(RowRange& range, const Row& row) { range.after = place_in(range, row); }
+void continue_after(ScheduleRange& range, const Schedule& schedule) {
+  range.after = schedule.id;
+  range.after_at = schedule.due_at();
+}
+
+template <class Pages, class Load>
+void read_page(Pages& pages, Instant now, const Load& load) {
+  pages.range.until = now;
+  pages.range.limit = kPageOfDue;
+  pages.items = load(pages.range);
+  pages.at = 0;
+  if (pages.items.size() < kPageOfDue) pages.read_until = now;
+  if (!pages.items.empty()) continue_after(pages.range, *pages.items.back());
+}
+
 }  // namespace
 
 void DueWork::clear() {
@@ -42,23 +58,11 @@ const DueWork::Item* DueWork::first_own(Instant now) {
 }
 
 void DueWork::read(RowPages& pages, Instant now) {
-  pages.range.until = now;
-  pages.range.limit = kPageOfDue;
-  pages.items = storage_->rows(pages.range);
-  pages.at = 0;
-  if (pages.items.size() < kPageOfDue) pages.read_until = now;
-  if (!pages.items.empty()) pages.range.after = place_in(pages.range, *pages.items.back());
+  read_page(pages, now, [this](const RowRange& range) { return storage_->rows(range); });
 }
 
 void DueWork::read(SchedulePages& pages, Instant now) {
-  pages.range.until = now;
-  pages.range.limit = kPageOfDue;
-  pages.items = storage_->schedules(pages.range);
-  pages.at = 0;
-  if (pages.items.size() < kPageOfDue) pages.read_until = now;
-  if (pages.items.empty()) return;
-  pages.range.after = pages.items.back()->id;
-  pages.range.after_at = pages.items.back()->due_at();
+  read_page(pages, now, [this](const ScheduleRange& range) { return storage_->schedules(range); });
 }
 
 std::optional<DueWork::First> DueWork::first_of(const Item* own, const RowRef* row, const ScheduleRef* schedule) {

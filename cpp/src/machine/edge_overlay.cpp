@@ -59,13 +59,12 @@ bool EdgeOverlay::read(Line& line, EdgeRange range) {
   for (;; ++line.next_stored) {
     if (line.next_stored == line.stored.size()) {
       if (line.complete) return false;
-      if (const EdgeRef last = line.stored.empty() ? nullptr : std::move(line.stored.back())) {
+      const EdgeRef last = line.stored.empty() ? nullptr : std::move(line.stored.back());  // the range refers to its owner
+      if (last) {
         range.after = std::max(range.after, last->seq);
         range.after_owner = last->owner;
-        line.stored = storage_->edges(range);
-      } else {
-        line.stored = storage_->edges(range);
       }
+      line.stored = storage_->edges(range);
       line.next_stored = 0;
       line.complete = line.stored.size() < range.limit;
       if (line.stored.empty()) return false;
