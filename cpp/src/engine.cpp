@@ -191,18 +191,21 @@ Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, 
   return at;
 }
 
-// A write shares its commit where there is one; a read avoids the lock, or a round trip. What remains has a transaction of its own.
+// Chooses how the request runs. A write to a durable store shares a commit with other writes. A read of one record in PostgreSQL is
+// a batch of one. Other reads of a durable store run on a snapshot while a commit is under way. A search runs in two stages. Every
+// other request has a transaction of its own.
 Reply Engine::apply(Request request, std::optional<Instant> now) {
   const Access access = access_of(request);
   if (!now && access == Access::write && choosing_filter(request.operation)) choose_on_snapshot(request);
   if (access == Access::write && shares_commits()) return apply_in_group(request, now);
   if (access == Access::read && !now) {
-    if (may_read_many(request.operation)) return search(request);
-    if (remote_) return apply_as_batch(std::move(request));
+    const bool many = may_read_many(request.operation);
+    if (remote_ && !many) return apply_as_batch(std::move(request));
     if (durable_) {
       std::vector<Reply> replies = read_on_snapshot({&request, 1});
       if (!replies.empty()) return std::move(replies.front());
     }
+    if (many) return search(request);
   }
   return apply_alone(request, now, access);
 }

@@ -66,10 +66,9 @@ Engine::Snapshot::~Snapshot() {
   if (engine_.idle_.size() < kIdle) engine_.idle_.push_back(std::move(begun_));
 }
 
-// Does not wait for a commit: see read_on_snapshot. If none is under way, searches a limited number of rows under the lock, and if
-// that does not suffice, again on a snapshot of the same state, without the lock.
+// Searches a limited number of rows under the lock. If that does not suffice, searches again on a snapshot of the same state,
+// without the lock. Call it if read_on_snapshot has not answered: the lock is free then, or no snapshot can be made.
 Reply Engine::search(Request& request) {
-  if (std::vector<Reply> replies = read_on_snapshot({&request, 1}); !replies.empty()) return std::move(replies.front());
   index_in_slices();
   std::unique_ptr<Storage> begun;
   Instant at = 0;
