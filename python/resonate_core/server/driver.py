@@ -222,9 +222,9 @@ class Driver:
                 ended = await self._deliver_page(under_way)
             except BaseException:
                 self._addresses.update(under_way.addresses)  # once more, from the beginning
-                self._passes.popleft()
                 raise
-            self._passes.popleft()
+            finally:
+                self._passes.popleft()
             if ended:
                 self._begin_pass()
             else:

@@ -186,7 +186,7 @@ class UiApp:
             twice = doubled(scope["headers"])
             if twice is not None:
                 raise Refused(400, twice)
-            if is_foreign_site((_header(scope, b"sec-fetch-site") or "").encode("latin-1")):
+            if is_foreign_site(dict(scope["headers"]).get(b"sec-fetch-site", b"")):
                 raise Refused(403, "a page of another origin must not use this dashboard")
             principal = self._identified(name, scope)
             if not self._has_indexes:
