@@ -7,7 +7,6 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -44,8 +43,7 @@ template <std::size_t... Places>
 void add_requests(py::dict& all, std::index_sequence<Places...>) {
   const auto add = [&]<std::size_t Place>() {
     using Request = std::variant_alternative_t<Place, Operation>;
-    all[py::str(name_of(static_cast<Kind>(Place), DialectId::k2026_04_01))] =
-        members_of<std::remove_cvref_t<decltype(described(std::declval<Request&>()))>>();
+    all[py::str(name_of(static_cast<Kind>(Place), DialectId::k2026_04_01))] = members_of<DescriptionOf<Request>>();
   };
   (add.template operator()<Places>(), ...);
 }

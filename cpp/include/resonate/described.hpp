@@ -46,9 +46,9 @@ enum class Unit : std::uint8_t {
   duration,  // ms
 };
 
-// What a member of a request names. The records that a request names are loaded before it runs (machine/plan.cpp), and a server
-// compares them with the caller's token (protocol/admission_names.cpp). A request does not compile with a text, or tags, for which
-// this is undecided (machine/request_members.hpp).
+// The kind of record that a text of a request names. These records are loaded before the request runs (machine/plan.cpp), and a
+// server compares their ids with the caller's token (protocol/admission_names.cpp). A request with a text, or tags, for which the
+// kind is undecided does not compile (machine/request_members.hpp).
 enum class Names : std::uint8_t {
   undecided,
   nothing,        // of the store

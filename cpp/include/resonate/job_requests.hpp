@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "resonate/box.hpp"
@@ -86,6 +88,8 @@ template <class Request>
 Request& described(Request& request) noexcept {
   return request;
 }
+template <class Request>
+using DescriptionOf = std::remove_cvref_t<decltype(described(std::declval<Request&>()))>;
 struct JobEnqueueMany {
   std::vector<JobOrder> orders;
 };

@@ -1,4 +1,5 @@
-// What the members of a request name, from their descriptors; and that it is decided for each member of each request.
+// Finds the records that a request names, by the descriptors of its members. Checks at compile time that each descriptor decides
+// it.
 #pragma once
 
 #include <cstddef>
@@ -69,9 +70,6 @@ constexpr bool each_is_decided() {
   return []<std::size_t... I>(std::index_sequence<I...>) { return (is_decided<T, I>() && ...); }
   (std::make_index_sequence<kSize<T>>());
 }
-
-template <class Request>
-using DescriptionOf = std::remove_cvref_t<decltype(described(std::declval<Request&>()))>;
 
 template <class Request>
 struct RequireDecisions {

@@ -58,9 +58,9 @@ class WorkingSet {
   // For tests: until clear() or require_planned({}), a find…() or has_edge() of what the plan of the request does not name throws.
   void require_planned(const std::optional<Lookups>& planned) noexcept { planned_ = planned; }
 
-  // What a request names. Returns null if the promise does not exist. Pointers stay valid until clear().
+  // Loads a row that the request names. Returns null if the promise does not exist. Pointers stay valid until clear().
   Entry* find(std::string_view id);
-  // What a record or a search leads to: the plan of a request cannot know it.
+  // Does the same for a row that another record or a search names: the plan of the request does not have it.
   Entry* follow(std::string_view id);
   // Returns the row for writing; copies it first if it is shared. Call touched() afterwards.
   Row& edit(Entry& entry);
