@@ -271,7 +271,8 @@ Other threads use the store between the transactions of a long tick, and Ctrl-C 
 
 Args:
     now: On a manual clock: the instant to which the clock is moved, in Unix ms or as an aware datetime; None: the clock's instant.
-    limit: The maximum of steps, at least 1; further steps stay due.
+    limit: The maximum of steps, at least 1; further steps stay due. A clock that is centuries ahead makes a schedule miss millions of
+        occurrences: with a limit, neither the tick nor its result is as long as that.
 
 Returns:
     The steps that fired, in order.

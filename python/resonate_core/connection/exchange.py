@@ -22,6 +22,8 @@ __all__ = ["Exchange"]
 _POLL_SECONDS = 0.05
 #: Seconds between two looks if each commit is seen.
 _LONGEST_PAUSE = 86_400.0
+#: The most due steps between two turns of the event loop: a backlog, of a schedule for example, does not hold it.
+_STEPS = 256
 _EVERY_MESSAGE = 0  # an instant that has passed: steps that are due later do not wake
 
 
@@ -163,7 +165,7 @@ class Exchange:
         """Run what is due; return when something is due next, or None."""
         if self.store.paused:
             return None
-        self.store.tick()
+        self.store.tick(limit=_STEPS)
         return self.store.next_due()
 
     def _pause(self, next_due: int | None) -> float:

@@ -53,6 +53,32 @@ def test_what_another_thread_does_to_the_store_is_seen():
     play(main())
 
 
+class Counted(rc.Store):
+    """A store that remembers how many steps each tick ran."""
+
+    ran: list[int]
+
+    def tick(self, *args, **keywords):
+        fired = super().tick(*args, **keywords)
+        self.ran.append(len(fired))
+        return fired
+
+
+def test_a_backlog_of_due_steps_does_not_hold_the_event_loop():
+    async def main():
+        store = Counted()
+        store.ran = []
+        store.promises.create_many([f"p{number}" for number in range(2000)], store.now + 300, tags={"resonate:external": "true"})
+        await asyncio.sleep(0.35)
+        _, resonate = worker(store, add)
+        while store.next_due() is not None:
+            await asyncio.sleep(0.01)
+        assert sum(store.ran) >= 1900 and max(store.ran) < 1000, store.ran
+        await resonate.stop()
+
+    play(main())
+
+
 def test_a_crashed_worker_is_replaced_within_its_lease():
     async def main():
         store = rc.Store(check=True)
@@ -131,11 +157,11 @@ class _Sick:
         self._store = store
         self._failures = failures
 
-    def tick(self):
+    def tick(self, **limit):
         if self._failures:
             self._failures -= 1
             raise OSError("out of order")
-        return self._store.tick()
+        return self._store.tick(**limit)
 
     def __getattr__(self, name):
         return getattr(self._store, name)
