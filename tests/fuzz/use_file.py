@@ -81,7 +81,9 @@ def reads(store: rc.Store) -> Iterator[Callable[[], Any]]:
 
 def writes(store: rc.Store) -> Iterator[Callable[[], Any]]:
     """Calls that run requests and steps on every row."""
-    yield lambda: store.tick(limit=10_000)  # where the file's clock is millennia ahead, a schedule has missed billions of occurrences
+    yield lambda: store.tick(
+        limit=10_000
+    )  # where the file's clock is millennia ahead, a schedule has missed billions of occurrences
     for queue in ("q", "other", "default"):
         yield lambda queue=queue: store.jobs.claim(queue, worker="v", lease=HOUR, count=3)
     yield lambda: store.jobs.heartbeat("w", [("j-running", 1)])

@@ -7,7 +7,6 @@ import math
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from sys import getsizeof
 from typing import Any
 
@@ -16,9 +15,10 @@ from ..base.states import ONE_OR_MANY
 from ..base.stopwatch import processor_seconds
 from ..errors import Invalid
 from ..explain.recordings import LineReader
+from .recorded_events import Event, Events
 from .steps import step_text
 
-__all__ = ["MOST_LINES", "Event", "Recording", "TooLarge", "growth_of"]
+__all__ = ["MOST_LINES", "Recording", "TooLarge", "growth_of"]
 
 #: The most lines of a recording.
 MOST_LINES = 200_000
@@ -43,29 +43,6 @@ _NESTED = frozenset(("action", "data", "actions", "jobs", "tasks", "job", "promi
 
 class TooLarge(Invalid):
     """A recording needs more memory than it may."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened: a request with the steps that it made due, or a step of a tick.
-
-    Attributes:
-        n: Its place; the state after it is that of `Recording.state(n)`.
-        at: When it ran, in Unix ms.
-        kind: The kind of the request, `step.` and the kind of the step, `open` or `messages.take`.
-        ids: The ids that it names.
-        status: The status of the reply; None for a step.
-        text: What happened, in one line.
-        lines: The first of its lines in the recording, and the one after the last.
-    """
-
-    n: int
-    at: int
-    kind: str
-    ids: tuple[str, ...]
-    status: int | None
-    text: str
-    lines: tuple[int, int]
 
 
 class _Counter:
@@ -223,7 +200,7 @@ class Recording:
             raise Invalid('trace line 1: kind must be "open", got no line')
         self._grow(sum(getsizeof(line) + 8 for line in self._lines))
         self._options: Mapping[str, Any] = {}
-        self.events: list[Event] = []
+        self.events = Events()
         self._kept: dict[int, Store] = {}
         self._play()
 

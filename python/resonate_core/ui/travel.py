@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from .._core import ManualClock, Store
@@ -13,7 +14,8 @@ from .actions import requests_of
 from .dashboard import Dashboard
 from .overview import due_view
 from .parameters import Parameters, listed
-from .recording import MOST_LINES, Event, Recording, TooLarge, growth_of
+from .recorded_events import Event
+from .recording import MOST_LINES, Recording, TooLarge, growth_of
 from .rooms import room_of
 from .steps import changes_shown
 
@@ -70,7 +72,9 @@ def steps_view(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> 
     """The events of a recording from `start` on, or those of them that name an id, in order."""
     recording, id = recording_of(access, given.need("travel"), dashboard), given.text("id")
     start = given.number("start", 0, 2**31) if given.cursor is None else given.offset()
-    chosen = [event for event in recording.events[start:] if _visible(access, event) and (id is None or id in event.ids)]
+    events = (recording.events[n] for n in range(start or 0, len(recording.events)))
+    shown = (event for event in events if _visible(access, event) and (id is None or id in event.ids))
+    chosen = list(islice(shown, given.limit + 1))
     page = chosen[: given.limit]
     return listed([_event(event) for event in page], page[-1].n + 1 if len(chosen) > len(page) else None)
 
