@@ -10,26 +10,19 @@ import tomllib
 FOLDER = Path(__file__).parent
 #: The purpose of each layer, by its first module.
 PURPOSE = {
-    "__main__": "python -m resonate_core",
-    "cli": "the command resonate-core",
-    "testing": "search for races, simulation, fixtures of pytest",
-    "contrib": "FastAPI, Starlette, Django",
-    "asgi": "the server as an ASGI app",
+    "__main__": "python -m resonate_core; FastAPI, Starlette, Django",
+    "asgi": "the server as an app; the command; search for races, simulation",
     "connection": "programs of the SDK, the HTTP server, the job worker",
-    "ui": "the dashboard: views, actions, why",
-    "conformance": "the reference model and its judges",
-    "client": "a client of a server; requests in the caller's transaction",
-    "display": "HTML of records in notebooks",
+    "conformance": "judges; HTML of records; submitted requests; the dashboard",
     "timeline": "data, picture and widget of a timeline",
     "history": "the lives of records, from a recording",
-    "explain": "spans, call tree, differences, recordings",
-    "http": "addresses, bounded answers, batches, streams",
-    "aio": "the calls of a store for asyncio",
+    "explain": "why, spans, call tree, differences, recordings",
+    "client": "a client of a server",
+    "aio": "asyncio on a store; HTTP as a client speaks it",
     "calls": "each typed call once; waiting, delivery",
-    "notebook": "tables, widgets, pictures for exports",
     "base": "instants, states, payloads, argument errors",
     "errors": "the exceptions",
-    "_foreign_text": "texts of others, made printable",
+    "_foreign_text": "texts of others, made printable; tables and widgets of notebooks",
 }
 ROOMS = frozenset(
     {
@@ -51,7 +44,7 @@ ROOMS = frozenset(
 )
 """Packages; the others are modules."""
 
-LEFT, WIDTH, STEP, HEIGHT = 20, 300, 34, 28
+LEFT, WIDTH, STEP, HEIGHT = 20, 400, 34, 28
 
 
 def layers() -> list[list[str]]:
@@ -66,10 +59,10 @@ def draw(path: Path) -> None:
     all_layers = layers()
     height = STEP * len(all_layers) + 64
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {height}" width="760" height="{height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 {height}" width="900" height="{height}" '
         'font-family="DejaVu Sans, Helvetica, Arial, sans-serif" font-size="13" role="img" '
         'aria-label="The rooms of the Python package from the command line down to the errors; each uses only what is below it">',
-        f'  <rect width="760" height="{height}" fill="#ffffff" rx="6"/>',
+        f'  <rect width="900" height="{height}" fill="#ffffff" rx="6"/>',
     ]
     for row, names in enumerate(all_layers):
         y = 20 + row * STEP

@@ -84,9 +84,9 @@ if TYPE_CHECKING:
     from resonate_core.calls.delivery import Subscription
     from resonate_core.client import connect
     from resonate_core.explain.diff import Diff, diff
+    from resonate_core.explain.reasons import Why
+    from resonate_core.explain.why import why
     from resonate_core.submission import submit
-    from resonate_core.ui.stuck import why
-    from resonate_core.ui.verdict import Why
 
 __all__ = [
     "Claim",
@@ -170,11 +170,11 @@ _LATER = {
     "QueueOptions": "resonate_core.base.queue_options",
     "QueueRate": "resonate_core.base.queue_options",
     "Subscription": "resonate_core.calls.delivery",
-    "Why": "resonate_core.ui.verdict",
+    "Why": "resonate_core.explain.reasons",
     "connect": "resonate_core.client",
     "diff": "resonate_core.explain.diff",
     "submit": "resonate_core.submission",
-    "why": "resonate_core.ui.stuck",
+    "why": "resonate_core.explain.why",
 }
 
 if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every misspelt name

@@ -11,9 +11,10 @@ from urllib.parse import urlencode
 import pytest
 
 import resonate_core as rc
+from resonate_core.explain import large_stores
 from resonate_core.server.auth import Identity
 from resonate_core.server.dashboard import _principal
-from resonate_core.ui import events, sizes
+from resonate_core.ui import events
 from resonate_core.ui.app import UiApp
 from resonate_core.ui.cursors import Cursors
 from resonate_core.ui.dashboard import Dashboard
@@ -112,7 +113,7 @@ def replies(ui: Client, view: str, query: dict[str, Any]) -> list[tuple[int, str
 
 @pytest.mark.parametrize("small", [20_000, 50])
 def test_no_answer_depends_on_the_rows_of_others(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch, small: int) -> None:
-    monkeypatch.setattr(sizes, "SMALL", small)  # of these, only the store with others is large
+    monkeypatch.setattr(large_stores, "SMALL", small)  # of these, only the store with others is large
     alone, crowded = make_store(clock=rc.ManualClock(1000)), make_store(clock=rc.ManualClock(1000))
     fill(alone, "b.")
     crowd(crowded)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core.ui import stuck
+from resonate_core.explain import why_queues
 from ui.ui_client import client_of
 
 MINUTE = 60_000
@@ -68,7 +68,7 @@ def test_nothing_waits(store: Any) -> None:
 
 
 def test_more_than_can_be_read(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stuck, "_MOST_WAITING", 2)
+    monkeypatch.setattr(why_queues, "_MOST_WAITING", 2)
     store.jobs.enqueue_many("t", [1, 2, 3], queue="q", process_in=MINUTE)
     assert following(store, "q") == "its scheduled jobs and retries become pending, each at its time"
 
@@ -81,7 +81,7 @@ def test_a_principal_sees_its_own_ids_alone(store: Any) -> None:
 
 
 def test_steps_of_others_do_not_change_the_answer(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stuck, "_MOST_WAITING", 2)
+    monkeypatch.setattr(why_queues, "_MOST_WAITING", 2)
     store.jobs.enqueue_many("t", [None] * 3, queue="theirs.q", ids=[f"theirs.{n}" for n in range(3)], process_in=500)
     store.jobs.enqueue("t", id="mine.j", queue="mine.q", process_in=2000)
     assert client_of(store, prefix="mine.").see("why", id="mine.q")["next"] == {"what": "job mine.j becomes pending", "at": 2000}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core.ui import sizes
+from resonate_core.explain import large_stores
 from resonate_core.ui.access import StoreAccess
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
@@ -27,7 +27,7 @@ INDEXED = ("scheduled", "claimed", "retry", "archived")
 def large(store: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A store of the scene, treated as large."""
     scene(store)
-    monkeypatch.setattr(sizes, "SMALL", 0)
+    monkeypatch.setattr(large_stores, "SMALL", 0)
     return store
 
 

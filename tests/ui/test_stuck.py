@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
+from resonate_core.explain.why import why_in
 from resonate_core.ui.access import StoreAccess
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
 from resonate_core.ui.redaction import Redaction, Rules
-from resonate_core.ui.stuck import explain
 
 START, FAR = 1_000_000, 10**9
 SHOP = {"resonate:target": "poll://any@shop"}
@@ -364,10 +364,10 @@ def test_a_long_chain_is_cut() -> None:
 
 def test_nobody_listens(store: Any) -> None:
     undelivered(store)
-    assert explain(access(store), "x", lambda address: False).sentence.startswith(
+    assert why_in(access(store), "x", lambda address: False).sentence.startswith(
         "Task x waits for a worker: no worker listens on poll://any@shop"
     )
-    assert explain(access(store), "x", lambda address: False).stuck and not explain(access(store), "x", lambda address: True).stuck
+    assert why_in(access(store), "x", lambda address: False).stuck and not why_in(access(store), "x", lambda address: True).stuck
 
 
 def test_overdue_steps_are_named(home: Any) -> None:
@@ -393,5 +393,5 @@ def test_a_schedule_that_is_set_aside(store: Any) -> None:
 
 def test_what_is_not_visible_is_not_told(store: Any) -> None:
     waits_for_a_chain(store)
-    waits = explain(access(store, prefix="y"), "y")
+    waits = why_in(access(store, prefix="y"), "y")
     assert waits.kind == "unknown"

@@ -49,7 +49,7 @@ def _following(found: dict[str, Any]) -> str:
 
 def _asked(target: UrlTarget, id: str) -> dict[str, Any]:
     """Ask the dashboard of a server."""
-    from resonate_core.ui.asked import PAGE, answered
+    from resonate_core.explain.why_of_server import PAGE, answered
 
     response = target.page(PAGE, {"id": id})
     try:

@@ -158,7 +158,7 @@ def _edited(access: StoreAccess, job: Mapping[str, Any], edited: Any) -> Any:
     made = _restored(edited, redaction.document(show)["payload"].get("json", REDACTED), decoded(job["payload"]).content)
     if _has_placeholder(made):
         raise Refused(400, f"data.payload must have {REDACTED!r} only where the payload of job {job['id']!r} has a value")
-    if not records.is_hidden(access, job):
+    if not access.hides_job(job):
         check = Redaction(access.redaction.rules)
         if not _keeps(edited, check.document(check.members(made))):
             raise Refused(400, f"data.payload must have {REDACTED!r} only below the names that the payload has there")

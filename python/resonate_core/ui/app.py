@@ -16,7 +16,7 @@ from ..base.log_lines import escape_lines
 from ..errors import ResonateError, StoreBusy, StoreError
 from ..http.same_origin import is_foreign_site, is_same_origin
 from ..http.single_headers import doubled
-from . import jobs, lookups, messages, overview, pytest_export, queues, schedules, stuck_list, travel, workers, workflows
+from . import jobs, lookups, messages, overview, pytest_export, queues, schedules, stuck, travel, workers, workflows
 from .access import Refused, StoreAccess
 from .action_endpoint import need_operator, parsed, run_action
 from .dashboard import Dashboard
@@ -72,7 +72,7 @@ VIEWS: dict[str, View] = {
     "workers": workers.workers,
     "messages": messages.messages,
     "why": lookups.why,
-    "stuck": stuck_list.stuck,
+    "stuck": stuck.stuck,
     "find": lookups.find,
 }
 #: Views of the dashboard itself.

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.states import JOB_STATES
 from ..explain.call_tree import function_of
+from ..explain.why import why_in
 from . import records
 from .access import Refused, StoreAccess
 from .dashboard import Dashboard
@@ -15,7 +16,6 @@ from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
 from .payloads import FULL, SHOWN
 from .searches import JobFilter, find_jobs
-from .stuck import explain
 
 __all__ = ["awaited_by", "count", "job", "jobs"]
 
@@ -81,7 +81,7 @@ def job(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[st
         "promise": records.promise(access, promise, type=found["type"], brief=True),
         "awaitedBy": awaited_by(access, id),
         "group": group,
-        "stuck": explain(access, id, dashboard.listening).to_dict(),
+        "stuck": why_in(access, id, dashboard.listening).to_dict(),
         "related": {
             "root": tags.get("resonate:origin") if tags.get("resonate:origin") != id else None,
             "schedule": tags.get("resonate:schedule"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..explain.why import why_in
 from .access import StoreAccess
 from .dashboard import Dashboard
 from .parameters import Parameters, listed
-from .stuck import explain
 
 __all__ = ["audit", "find", "why"]
 
@@ -16,7 +16,7 @@ _MOST_FOUND = 20
 
 def why(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
     """Why an id does not move."""
-    return explain(access, given.need("id"), dashboard.listening).to_dict()
+    return why_in(access, given.need("id"), dashboard.listening).to_dict()
 
 
 def audit(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:

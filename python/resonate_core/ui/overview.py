@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .._core import ManualClock, Watch, __version__
+from ..explain.store_queries import put_back_of
 from .access import StoreAccess
 from .dashboard import Dashboard
 from .parameters import Parameters, listed
 from .queues import queue_item
 from .series import days_of, means_of, series_of
-from .store_queries import put_back_of
 
 __all__ = ["due_view", "overview", "session"]
 

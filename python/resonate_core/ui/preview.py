@@ -8,11 +8,11 @@ from typing import Any
 
 from .._core import ManualClock, Store
 from ..base.instants import counted
+from ..explain.why_promises import awaited_by_task
 from .access import StoreAccess
 from .actions import answered, results_of
 from .recording import growth_of
 from .steps import changes_shown, messages_of, step_text
-from .stuck_promises import awaited_by_task
 
 __all__ = ["LONGEST_HORIZON", "preview"]
 

@@ -8,13 +8,13 @@ from typing import Any
 from ..base.globs import Globs
 from ..base.instants import NEVER
 from ..base.states import JOB_STATES, UNFINISHED
+from ..explain.store_queries import jobs_in, queue_row
+from ..explain.why_jobs import next_token
 from .access import Refused, StoreAccess
 from .dashboard import Dashboard
 from .parameters import Parameters, listed
 from .policies import defaults_in_words
 from .series import series_of
-from .store_queries import jobs_in, queue_row
-from .stuck_jobs import next_token
 
 __all__ = ["groups", "queue", "queue_item", "queues"]
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..base.instants import NEVER
 from ..base.states import ended_at, next_at
-from .lineage import origins_of, origins_of_job
+from .access import VALUES, StoreAccess
+from .lineage import origins_of
 from .payloads import BRIEF, SHOWN, shown
 from .policies import policy_in_words
 from .redaction import REDACTED, Redaction
 from .traces import stretches
 
-if TYPE_CHECKING:
-    from .access import StoreAccess
+__all__ = ["job", "promise", "record", "schedule"]
 
-__all__ = ["is_hidden", "job", "promise", "record", "said", "schedule"]
-
-_VALUES = ("payload", "result", "param", "value", "promiseParam")
 #: The most characters of a traceback in a list of jobs.
 _MOST_OF_ERROR = 2048
 
@@ -33,7 +30,7 @@ def job(access: StoreAccess, given: Mapping[str, Any], *, brief: bool = False, m
         most: The most characters of its payload and result.
     """
     redaction = access.redaction
-    hidden = is_hidden(access, given)
+    hidden = access.hides_job(given)
     most = BRIEF if brief else most
     made = dict(given)
     for name in ("payload", "result"):
@@ -59,25 +56,6 @@ def job(access: StoreAccess, given: Mapping[str, Any], *, brief: bool = False, m
             made["retries"] = policy_in_words(given["retryPolicy"])
     made["nextAt"], made["endedAt"] = next_at(given), ended_at(given)
     return made
-
-
-def is_hidden(access: StoreAccess, job: Mapping[str, Any]) -> bool:
-    """Return whether the values of a job, of the wire or of a snapshot, are redacted as a whole."""
-    # A job of the wire has its tags and its payload; one of a snapshot has them in its row.
-    return access.hides(None if "payload" in job else job.get("id"), origins_of_job(job))
-
-
-def said(access: StoreAccess, job: Mapping[str, Any], text: str) -> str | None:
-    """Return a text of the handler of a job as it may be shown without the job; None if it is redacted as a whole.
-
-    It may quote the values of the job, which are therefore noted.
-    """
-    if is_hidden(access, job):
-        return None
-    for name in _VALUES:
-        shown(job.get(name), access.redaction)
-    access.redaction.members(job.get("tags", {}))
-    return access.redaction.text(text)
 
 
 def _error(error: Mapping[str, Any], redaction: Redaction, hidden: bool, brief: bool) -> dict[str, Any]:
@@ -131,7 +109,7 @@ def record(access: StoreAccess, kind: str, given: Mapping[str, Any]) -> dict[str
     if kind == "job" and "type" in given:
         return job(access, {"state": "", **given}, most=BRIEF)
     made = dict(given)
-    for name in _VALUES:
+    for name in VALUES:
         if isinstance(given.get(name), Mapping):
             made[name] = shown(given[name], access.redaction)
     return made

@@ -7,6 +7,9 @@ from typing import Any
 from ..base.failed_attempts import failed_attempts
 from ..base.states import PROMISE_STATES, TASK_STATES
 from ..explain.call_tree import CallNode, calls_of, function_of, in_order
+from ..explain.store_queries import awaited_by_each
+from ..explain.why import why_in
+from ..explain.why_promises import awaited_by_task
 from . import records
 from .access import StoreAccess
 from .dashboard import Dashboard
@@ -15,9 +18,6 @@ from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
 from .payloads import FULL, SHOWN
 from .searches import PromiseFilter, find_roots
-from .store_queries import awaited_by_each
-from .stuck import explain
-from .stuck_promises import awaited_by_task
 
 __all__ = ["promise", "tasks", "workflow", "workflows"]
 
@@ -100,7 +100,7 @@ def workflow(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> di
         "tree": made[id],
         "count": len(calls),
         "cut": len(calls) >= _MOST_CALLS,
-        "stuck": explain(access, id, dashboard.listening).to_dict(),
+        "stuck": why_in(access, id, dashboard.listening).to_dict(),
         "timeline": _timeline(access, calls),
         "messages": message_items(access, messages, dashboard),
     }
@@ -140,7 +140,7 @@ def promise(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dic
         "job": None if job is None else records.job(access, job, most=most),
         "awaitedBy": awaited_by(access, id),
         "awaits": awaited_by_task(access, id, found) if suspended else [],
-        "stuck": explain(access, id, dashboard.listening).to_dict(),
+        "stuck": why_in(access, id, dashboard.listening).to_dict(),
         "messages": message_items(access, access.messages(id), dashboard),
     }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..calls.call import refusal
 from ..errors import Unsupported
 from ..http.answers import bounded, integer, parsed, text, used
-from .verdict import Why
+from .reasons import Why
 
 if TYPE_CHECKING:
     from ..client import AsyncClient, Client

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..base.failed_attempts import FailedAttempt, failed_attempts
 from ..base.instants import NEVER, counted, when
-from .access import StoreAccess
+from .reasons import Advice, Next, Reason
 from .store_queries import awaited_elsewhere
-from .verdict import Advice, Next, Verdict
+from .store_reader import StoreReader
 
 __all__ = ["awaited_by_task", "why_promise"]
 
@@ -21,94 +21,94 @@ _NAMED = 3
 
 
 def why_promise(
-    access: StoreAccess,
+    reader: StoreReader,
     promise: Mapping[str, Any],
     task: Mapping[str, Any] | None,
     listening: Callable[[str], bool | None] | None,
-) -> Verdict:
+) -> Reason:
     """Return why a promise that is no job, or its task, does not move."""
     if promise["state"] != "pending":
-        return _settled(access, promise)
+        return _settled(reader, promise)
     if task is not None and not _is_timer(promise):
-        return _task(access, promise, task, listening)
-    id, now, deadline = promise["id"], access.store.now, promise["timeoutAt"]
+        return _task(reader, promise, task, listening)
+    id, now, deadline = promise["id"], reader.store.now, promise["timeoutAt"]
     if _is_timer(promise):
         next = Next("it is resolved", deadline, is_step=True)
-        return Verdict(id, "promise", "pending", f"Timer {id} sleeps until {when(deadline, now)}.", next)
+        return Reason(id, "promise", "pending", f"Timer {id} sleeps until {when(deadline, now)}.", next)
     caller = promise["tags"].get("resonate:parent")
     settle: Advice = ("settle the promise", ("promise.settle", {"id": id, "state": "resolved"}))
     if promise["tags"].get("resonate:scope") == "local" and caller and caller != id:
-        failures = [failed for failed in _failures(access, id) if failed.id == id]
-        sentence = f"Promise {id} is settled by its caller {caller}, which runs it locally{_failed(access, failures)}."
+        failures = [failed for failed in _failures(reader, id) if failed.id == id]
+        sentence = f"Promise {id} is settled by its caller {caller}, which runs it locally{_failed(reader, failures)}."
         following = _retry(failures, now) or _deadline(promise, now)
-        return Verdict(id, "promise", "pending", sentence, following, (caller,), advice=(settle,))
+        return Reason(id, "promise", "pending", sentence, following, (caller,), advice=(settle,))
     sentence = f"Promise {id} waits until a client settles it; no task or job does it."
-    return Verdict(id, "promise", "pending", sentence, _deadline(promise, now), stuck=deadline == NEVER, advice=(settle,))
+    return Reason(id, "promise", "pending", sentence, _deadline(promise, now), stuck=deadline == NEVER, advice=(settle,))
 
 
-def _settled(access: StoreAccess, promise: Mapping[str, Any]) -> Verdict:
-    id, now = promise["id"], access.store.now
+def _settled(reader: StoreReader, promise: Mapping[str, Any]) -> Reason:
+    id, now = promise["id"], reader.store.now
     sentence = f"Promise {id} was {_ENDS[promise['state']]} at {when(promise['settledAt'], now)}."
-    waiting = [message for message in access.messages(id) if message["kind"] in ("unblock", "notify")]
+    waiting = [message for message in reader.messages(id) if message["kind"] in ("unblock", "notify")]
     if waiting:
         are = "is" if len(waiting) == 1 else "are"
         undelivered = f"{counted(len(waiting), 'message')} about it {are} not delivered"
         sentence = f"{sentence[:-1]}; {undelivered}, the first to {waiting[0]['address']}."
-    row = access.row(id)
+    row = reader.row(id)
     if row is not None and (row["callbacks"] or row["listeners"]):
         left = len(row["callbacks"]) + len(row["listeners"])
         drain = Next(f"{left} awaiters and listeners are notified now", now, is_step=True)
-        return Verdict(id, "promise", promise["state"], sentence, drain)
-    return Verdict(id, "promise", promise["state"], sentence, None)
+        return Reason(id, "promise", promise["state"], sentence, drain)
+    return Reason(id, "promise", promise["state"], sentence, None)
 
 
 def _task(
-    access: StoreAccess, promise: Mapping[str, Any], task: Mapping[str, Any], listening: Callable[[str], bool | None] | None
-) -> Verdict:
-    id, state, now = promise["id"], task["state"], access.store.now
-    row = access.row(id)
+    reader: StoreReader, promise: Mapping[str, Any], task: Mapping[str, Any], listening: Callable[[str], bool | None] | None
+) -> Reason:
+    id, state, now = promise["id"], task["state"], reader.store.now
+    row = reader.row(id)
     stored: Mapping[str, Any] = {} if row is None else row.get("task", {})
     deadline = _deadline(promise, now)
     if state == "acquired":
-        return _acquired(access, task, stored, deadline)
+        return _acquired(reader, task, stored, deadline)
     if state == "suspended":
-        return _suspended(access, promise, deadline)
+        return _suspended(reader, promise, deadline)
     if state == "halted":
         advice: tuple[Advice, ...] = (("continue the task", ("task.continue", {"id": id})),)
         sentence = f"Task {id} is halted; it waits until a person continues it."
-        return Verdict(id, "task", state, sentence, deadline, stuck=True, advice=advice)
-    return _pending(access, promise, stored, deadline, listening)
+        return Reason(id, "task", state, sentence, deadline, stuck=True, advice=advice)
+    return _pending(reader, promise, stored, deadline, listening)
 
 
-def _acquired(access: StoreAccess, task: Mapping[str, Any], stored: Mapping[str, Any], deadline: Next | None) -> Verdict:
-    id, now, ends = task["id"], access.store.now, stored.get("expiresAt")
-    failures = _failures(access, id)
-    failed = _failed(access, failures)
+def _acquired(reader: StoreReader, task: Mapping[str, Any], stored: Mapping[str, Any], deadline: Next | None) -> Reason:
+    id, now, ends = task["id"], reader.store.now, stored.get("expiresAt")
+    failures = _failures(reader, id)
+    failed = _failed(reader, failures)
     advice: tuple[Advice, ...] = (("halt the task, then continue it: another worker acquires it", ("task.halt", {"id": id})),)
     if ends is None:
-        return Verdict(id, "task", "acquired", f"Task {id} is run by {task['pid']}{failed}.", deadline, advice=advice)
+        return Reason(id, "task", "acquired", f"Task {id} is run by {task['pid']}{failed}.", deadline, advice=advice)
     if ends - now > _ENDLESS:
         sentence = f"Task {id} is run by {task['pid']}, whose lease has no end: if that worker has died, nobody notices."
-        return Verdict(id, "task", "acquired", sentence, deadline, stuck=deadline is None, advice=advice)
+        return Reason(id, "task", "acquired", sentence, deadline, stuck=deadline is None, advice=advice)
     beat = when(ends - task["ttl"], now)
     expiry = Next(f"its lease ends unless {task['pid']} renews it; it is then dispatched again", ends, is_step=True)
     sentence = f"Task {id} is run by {task['pid']}, which last renewed its lease at {beat}{failed}."
-    return Verdict(id, "task", "acquired", sentence, _retry(failures, now) or _first(expiry, deadline), advice=advice)
+    return Reason(id, "task", "acquired", sentence, _retry(failures, now) or _first(expiry, deadline), advice=advice)
 
 
-def _failures(access: StoreAccess, id: str) -> list[FailedAttempt]:
+def _failures(reader: StoreReader, id: str) -> list[FailedAttempt]:
     """Return the failures of a promise, or of the calls of a task, that a worker of this process tries again; the next one first."""
-    found = failed_attempts(access.store).held(lambda task: access.find("task", task), ids=(id,))
+    found = failed_attempts(reader.store).held(lambda task: reader.find("task", task), ids=(id,))
     return sorted(found, key=lambda failed: (failed.next_at, failed.id))
 
 
-def _failed(access: StoreAccess, failures: list[FailedAttempt]) -> str:
+def _failed(reader: StoreReader, failures: list[FailedAttempt]) -> str:
     """Return the first of these failures as the end of a sentence, and how many more there are; empty if there are none."""
     if not failures:
         return ""
     first = failures[0]
     more = f", and {len(failures) - 1} other calls have failed" if len(failures) > 1 else ""
-    return f"; {first.told(access.store.now, access.failure(first))}{more}"
+    return f"; {first.told(reader.store.now, reader.failure(first))}{more}"
 
 
 def _retry(failures: list[FailedAttempt], now: int) -> Next | None:
@@ -117,61 +117,61 @@ def _retry(failures: list[FailedAttempt], now: int) -> Next | None:
     return None if at is None else Next("its next attempt begins", at)
 
 
-def _suspended(access: StoreAccess, promise: Mapping[str, Any], deadline: Next | None) -> Verdict:
+def _suspended(reader: StoreReader, promise: Mapping[str, Any], deadline: Next | None) -> Reason:
     id = promise["id"]
-    awaited = awaited_by_task(access, id, promise)
+    awaited = awaited_by_task(reader, id, promise)
     if not awaited:
-        return Verdict(id, "task", "suspended", f"Task {id} is suspended until a promise that it awaits is settled.", deadline)
+        return Reason(id, "task", "suspended", f"Task {id} is suspended until a promise that it awaits is settled.", deadline)
     named = ", ".join(awaited[:_NAMED]) + (f" and {len(awaited) - _NAMED} more" if len(awaited) > _NAMED else "")
-    return Verdict(id, "task", "suspended", f"Task {id} is suspended: it waits for {named}.", deadline, tuple(awaited))
+    return Reason(id, "task", "suspended", f"Task {id} is suspended: it waits for {named}.", deadline, tuple(awaited))
 
 
 def _pending(
-    access: StoreAccess,
+    reader: StoreReader,
     promise: Mapping[str, Any],
     stored: Mapping[str, Any],
     deadline: Next | None,
     listening: Callable[[str], bool | None] | None,
-) -> Verdict:
-    id, now, tags = promise["id"], access.store.now, promise["tags"]
+) -> Reason:
+    id, now, tags = promise["id"], reader.store.now, promise["tags"]
     address = tags.get("resonate:target") or tags.get("resonate:invoke")
     if not address:
         sentence = f"Task {id} has no address, so no message is sent: a worker must acquire it by its id."
-        return Verdict(id, "task", "pending", sentence, deadline, stuck=deadline is None)
-    message = next((one for one in access.messages(id) if one["kind"] in ("execute", "invoke", "resume")), None)
+        return Reason(id, "task", "pending", sentence, deadline, stuck=deadline is None)
+    message = next((one for one in reader.messages(id) if one["kind"] in ("execute", "invoke", "resume")), None)
     retry = stored.get("retryAt", NEVER)
     if message is None:
         delay = tags.get("resonate:delay", "")
         again = Next("it is dispatched", retry, is_step=True) if retry != NEVER else None
         if delay.isascii() and delay.isdigit() and int(delay) > now:
-            return Verdict(id, "task", "pending", f"Task {id} is delayed until {when(int(delay), now)}.", _first(again, deadline))
+            return Reason(id, "task", "pending", f"Task {id} is delayed until {when(int(delay), now)}.", _first(again, deadline))
         sentence = f"Task {id} was dispatched to {address}, and no worker has acquired it yet."
         if retry <= now:
             sentence = f"Task {id} is due to be dispatched to {address}."
-        return Verdict(id, "task", "pending", sentence, _first(again, deadline))
+        return Reason(id, "task", "pending", sentence, _first(again, deadline))
     since = when(message["queuedAt"], now)
     if message.get("leasedUntil", 0) > now:
         sentence = f"Task {id} waits: {message['holder']} is delivering its message to {address}."
         ends = Next("another process may deliver it", message["leasedUntil"])
-        return Verdict(id, "task", "pending", sentence, _first(ends, deadline))
+        return Reason(id, "task", "pending", sentence, _first(ends, deadline))
     if listening is not None and listening(address) is False:
         sentence = f"Task {id} waits for a worker: no worker listens on {address}; its message is queued since {since}."
-        return Verdict(id, "task", "pending", sentence, deadline, stuck=True)
+        return Reason(id, "task", "pending", sentence, deadline, stuck=True)
     failed = f", after {counted(message['attempts'], 'attempt')} to deliver it" if message["attempts"] else ""
     sentence = f"Task {id} waits for a worker: its message to {address} is not delivered since {since}{failed}."
-    return Verdict(id, "task", "pending", sentence, deadline)
+    return Reason(id, "task", "pending", sentence, deadline)
 
 
-def awaited_by_task(access: StoreAccess, id: str, promise: Mapping[str, Any]) -> list[str]:
+def awaited_by_task(reader: StoreReader, id: str, promise: Mapping[str, Any]) -> list[str]:
     """Return the pending promises that a task awaits, in order of their creation.
 
     The store keeps for each promise who awaits it. So the promises of the same workflow are examined, and the jobs that it awaits.
     """
-    family = {one["id"]: one for one in access.family(promise)}
+    family = {one["id"]: one for one in reader.family(promise)}
     pending = sorted((one["createdAt"], one["id"]) for one in family.values() if one["state"] == "pending" and one["id"] != id)
-    rows = access.rows([other for _, other in pending])
+    rows = reader.rows([other for _, other in pending])
     found = [other for _, other in pending if other in rows and id in rows[other]["callbacks"]]
-    return [*found, *(other for other in awaited_elsewhere(access, id) if other not in found)]
+    return [*found, *(other for other in awaited_elsewhere(reader, id) if other not in found)]
 
 
 def _is_timer(promise: Mapping[str, Any]) -> bool:

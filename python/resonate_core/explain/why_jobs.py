@@ -9,11 +9,10 @@ from ..base.instants import NEVER, counted, when
 from ..base.rates import claimable_at
 from ..base.standstills import Standstill, said_of, standstills_of
 from ..base.states import ENDED_AT, expires_at
-from ..explain.unknown_types import put_back
-from .access import StoreAccess
-from .records import said
+from .reasons import Advice, Next, Reason
 from .store_queries import batch_ready_at, holders, jobs_in, queue_row, waiting_in
-from .verdict import Advice, Next, Verdict
+from .store_reader import StoreReader
+from .unknown_types import put_back
 
 __all__ = ["next_token", "place_free", "standstill_of", "why_job"]
 
@@ -27,20 +26,20 @@ _AT_A_STANDSTILL: tuple[Advice, ...] = (
 _GRACE = 60_000
 
 
-def why_job(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
+def why_job(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     """Return why a job does not move."""
     state = job["state"]
     if state in ENDED_AT:
-        return _final(access, job)
+        return _final(reader, job)
     tell = {"pending": _pending, "scheduled": _scheduled, "retry": _retry, "archived": _archived}.get(state, _held)
-    return tell(access, job)
+    return tell(reader, job)
 
 
-def _said(job: Mapping[str, Any], sentence: str, next: Next | None, **more: Any) -> Verdict:
-    return Verdict(job["id"], "job", job["state"], f"Job {job['id']} {sentence}", next, **more)
+def _said(job: Mapping[str, Any], sentence: str, next: Next | None, **more: Any) -> Reason:
+    return Reason(job["id"], "job", job["state"], f"Job {job['id']} {sentence}", next, **more)
 
 
-def _ends(access: StoreAccess, job: Mapping[str, Any], *others: Next | None) -> Next | None:
+def _ends(reader: StoreReader, job: Mapping[str, Any], *others: Next | None) -> Next | None:
     """Return the earliest of the steps that end a wait: the given ones, the expiry before the first start, the deadline."""
     found = [one for one in others if one is not None]
     good, deadline = expires_at(job, job["state"]), job.get("deadline", NEVER)
@@ -51,65 +50,65 @@ def _ends(access: StoreAccess, job: Mapping[str, Any], *others: Next | None) -> 
     return min(found, key=lambda one: NEVER if one.at is None else one.at) if found else None
 
 
-def _failure(access: StoreAccess, job: Mapping[str, Any]) -> str:
+def _failure(reader: StoreReader, job: Mapping[str, Any]) -> str:
     error = job.get("error")
     if error is None:
         return ""
-    message = said(access, job, error["message"]) if error.get("message") else None
+    message = reader.said(job, error["message"]) if error.get("message") else None
     return f" after {error['code']}" + (f" ({message})" if message else "")
 
 
-def _pending(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
-    queue, now = job["queue"], access.store.now
-    status, data = access.ask("queue.get", {"queue": queue})
+def _pending(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
+    queue, now = job["queue"], reader.store.now
+    status, data = reader.ask("queue.get", {"queue": queue})
     known: Mapping[str, Any] = data["queue"] if status == 200 else {"paused": False, "active": 0}
     if known["paused"]:
         advice: tuple[Advice, ...] = (("resume the queue", ("queue.resume", {"queue": queue})),)
-        return _said(job, f"is pending: queue {queue} is paused.", _ends(access, job), stuck=True, advice=advice)
+        return _said(job, f"is pending: queue {queue} is paused.", _ends(reader, job), stuck=True, advice=advice)
     limit = known.get("concurrency")
     if limit is not None and known["active"] >= limit:
         raise_it: tuple[Advice, ...] = (
             ("raise the limit of the queue", ("queue.set", {"queue": queue, "concurrency": limit + 1})),
         )
         sentence = f"is pending: queue {queue} has reached its limit of {limit} claimed and running jobs."
-        held = [one["id"] for one in holders(access, queue)[:3]]
-        return _said(job, sentence, _ends(access, job, place_free(access, queue)), waits_for=held, advice=raise_it)
-    token = next_token(access, queue)
+        held = [one["id"] for one in holders(reader, queue)[:3]]
+        return _said(job, sentence, _ends(reader, job, place_free(reader, queue)), waits_for=held, advice=raise_it)
+    token = next_token(reader, queue)
     if token is not None and token > now:
         next = Next("the rate of the queue allows a claim", token)
-        return _said(job, f"is pending: queue {queue} has reached its rate.", _ends(access, job, next))
-    waiting = waiting_in(access, queue)
+        return _said(job, f"is pending: queue {queue} has reached its rate.", _ends(reader, job, next))
+    waiting = waiting_in(reader, queue)
     ahead = f", with {counted(waiting - 1, 'other job')}" if waiting > 1 else ""
     since = when(job["enqueuedAt"], now)
-    still = standstill_of(access, queue)
+    still = standstill_of(reader, queue)
     if still is not None:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}: {still}."
-        return _said(job, sentence, _ends(access, job), stuck=True, advice=_AT_A_STANDSTILL)
+        return _said(job, sentence, _ends(reader, job), stuck=True, advice=_AT_A_STANDSTILL)
     if not known["active"]:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}: no worker holds a job of this queue."
     else:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}; its workers are busy with other jobs."
-    return _said(job, sentence, _ends(access, job))
+    return _said(job, sentence, _ends(reader, job))
 
 
-def place_free(access: StoreAccess, queue: str) -> Next | None:
+def place_free(reader: StoreReader, queue: str) -> Next | None:
     """Return when a queue at its limit has a place again; None if no lease on its jobs is visible."""
-    ends = min((one["expiresAt"] for one in holders(access, queue)), default=None)
+    ends = min((one["expiresAt"] for one in holders(reader, queue)), default=None)
     return Next("a place is free when one of them ends, at the latest when the first lease ends", ends) if ends else None
 
 
-def next_token(access: StoreAccess, queue: str) -> int | None:
+def next_token(reader: StoreReader, queue: str) -> int | None:
     """Return when the rate of a queue allows its next claim; None if it has no rate or that is not known."""
-    row = queue_row(access, queue)
+    row = queue_row(reader, queue)
     return None if row is None else claimable_at(row)
 
 
-def _scheduled(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
-    now = access.store.now
+def _scheduled(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
+    now = reader.store.now
     if job.get("gathering"):
-        row = access.row(job["id"])
-        due = batch_ready_at(access, job)
-        limits = (queue_row(access, job["queue"]) or {}).get("groups", {})
+        row = reader.row(job["id"])
+        due = batch_ready_at(reader, job)
+        limits = (queue_row(reader, job["queue"]) or {}).get("groups", {})
         size = limits.get("size")
         until = f"until {size} members have joined" if size else "until it is ready"
         sentence = f"gathers with group {job['group']} of queue {job['queue']}, {until}."
@@ -119,90 +118,90 @@ def _scheduled(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
             longest = {**limits, "maxDelay": max(1, 10 * limits.get("grace", _GRACE))}
             advice = (("set a maxDelay, from the next job on", ("queue.set", {"queue": job["queue"], "groups": longest})),)
         next = Next("the batch is ready", due, is_step=True) if due is not None and row is not None else None
-        return _said(job, sentence, _ends(access, job, next), advice=advice)
+        return _said(job, sentence, _ends(reader, job, next), advice=advice)
     at = job["processAt"]
     next = Next("it becomes pending", at, is_step=True)
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
     if put_back(job) is not None:
         run = ((f"start a worker that has a handler for type {job['type']!r}", None), *run)
-    return _said(job, f"is scheduled for {when(at, now)}{_snoozed(access, job)}.", _ends(access, job, next), advice=run)
+    return _said(job, f"is scheduled for {when(at, now)}{_snoozed(reader, job)}.", _ends(reader, job, next), advice=run)
 
 
-def _snoozed(access: StoreAccess, job: Mapping[str, Any]) -> str:
+def _snoozed(reader: StoreReader, job: Mapping[str, Any]) -> str:
     """Return why the job was put back, if its last attempts were snoozed: the last line that they reported."""
     attempts = job.get("attempts", [])
     if not attempts or attempts[-1].get("outcome") != "snoozed":
         return ""
     first = 1 + max((one["number"] for one in attempts if one.get("outcome") != "snoozed"), default=0)
     lines = [line["text"] for line in job.get("report", {}).get("lines", []) if line["attempt"] >= first]
-    line = said(access, job, lines[-1]) if lines else None
+    line = reader.said(job, lines[-1]) if lines else None
     return f": attempt {attempts[-1]['number']} was snoozed" + (f" ({line})" if line is not None else "")
 
 
-def _retry(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
-    at, now = job["nextRetryAt"], access.store.now
+def _retry(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
+    at, now = job["nextRetryAt"], reader.store.now
     next = Next("its next attempt can start", at, is_step=True)
-    sentence = f"waits for retry {job['retryCount']} of {job['maxRetries']} at {when(at, now)}{_failure(access, job)}."
+    sentence = f"waits for retry {job['retryCount']} of {job['maxRetries']} at {when(at, now)}{_failure(reader, job)}."
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
-    return _said(job, sentence, _ends(access, job, next), advice=run)
+    return _said(job, sentence, _ends(reader, job, next), advice=run)
 
 
-def _archived(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
+def _archived(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     id = job["id"]
     advice: tuple[Advice, ...] = (
         ("run the job again", ("job.run", {"id": id})),
         ("delete the job", ("job.delete", {"id": id})),
     )
     sentence = (
-        f"is archived{_failure(access, job)}: no retry is left, and its awaiters keep waiting until a person runs or cancels it."
+        f"is archived{_failure(reader, job)}: no retry is left, and its awaiters keep waiting until a person runs or cancels it."
     )
     if job["retryCount"] < job["maxRetries"]:
-        sentence = f"is archived{_failure(access, job)}; its awaiters keep waiting until a person runs or cancels it."
-    return _said(job, sentence, _ends(access, job), stuck=True, advice=advice)
+        sentence = f"is archived{_failure(reader, job)}; its awaiters keep waiting until a person runs or cancels it."
+    return _said(job, sentence, _ends(reader, job), stuck=True, advice=advice)
 
 
-def _held(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
-    now, worker, ends = access.store.now, job.get("claimedBy", "a worker"), job.get("leaseUntil")
+def _held(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
+    now, worker, ends = reader.store.now, job.get("claimedBy", "a worker"), job.get("leaseUntil")
     then = "it is pending again" if job["state"] == "claimed" else "its attempt fails with WorkerCrashed"
     lease = None
     if ends is not None:
         lease = Next(f"its lease ends unless {worker} renews it; then {then}", ends, is_step=True)
     cancel: tuple[Advice, ...] = (("cancel the job", ("job.cancel", {"id": job["id"]})),)
     if job["state"] == "claimed":
-        return _said(job, f"is claimed by {worker} and has not started.", _ends(access, job, lease), advice=cancel)
+        return _said(job, f"is claimed by {worker} and has not started.", _ends(reader, job, lease), advice=cancel)
     since, others = when(job["startedAt"], now), [lease]
     if "timeout" in job:
         at = job["startedAt"] + job["timeout"]
         others.append(Next("its attempt fails with TaskTimeout", at, is_step=True))
-    still = standstill_at(access, job)
+    still = standstill_at(reader, job)
     if still is not None:
         waits = next((slot.awaits for slot in still.held if slot.id == job["id"]), ())
-        sentence = f"is run by {worker} since {since}; {still.sentence(access.principal.sees)}."
-        return _said(job, sentence, _ends(access, job, *others), waits_for=waits, stuck=True, advice=(*cancel, *_AT_A_STANDSTILL))
-    said = _says_standstill(access, job)
+        sentence = f"is run by {worker} since {since}; {still.sentence(reader.sees)}."
+        return _said(job, sentence, _ends(reader, job, *others), waits_for=waits, stuck=True, advice=(*cancel, *_AT_A_STANDSTILL))
+    said = _says_standstill(reader, job)
     if said is not None:
-        return _said(job, f"is run by {worker} since {since}; {said}.", _ends(access, job, *others), stuck=True, advice=cancel)
-    return _said(job, f"is run by {worker} since {since}.", _ends(access, job, *others), advice=cancel)
+        return _said(job, f"is run by {worker} since {since}; {said}.", _ends(reader, job, *others), stuck=True, advice=cancel)
+    return _said(job, f"is run by {worker} since {since}.", _ends(reader, job, *others), advice=cancel)
 
 
-def standstill_at(access: StoreAccess, job: Mapping[str, Any]) -> Standstill | None:
+def standstill_at(reader: StoreReader, job: Mapping[str, Any]) -> Standstill | None:
     """Return the standstill of the worker that holds a job, if this process runs it."""
-    return next((one for one in standstills_of(access.store) if one.worker == job.get("claimedBy")), None)
+    return next((one for one in standstills_of(reader.store) if one.worker == job.get("claimedBy")), None)
 
 
-def standstill_of(access: StoreAccess, queue: str) -> str | None:
+def standstill_of(reader: StoreReader, queue: str) -> str | None:
     """Return why a worker of a queue claims nothing, if it stands still.
 
     That is known of the workers of this process, and of those of others if one of their jobs has reported it.
     """
-    here = next((one for one in standstills_of(access.store) if queue in one.queues), None)
+    here = next((one for one in standstills_of(reader.store) if queue in one.queues), None)
     if here is not None:
-        return here.sentence(access.principal.sees)
-    said = (_says_standstill(access, job) for job in jobs_in(access, queue, ("running",), _MOST_HOLDERS))
+        return here.sentence(reader.sees)
+    said = (_says_standstill(reader, job) for job in jobs_in(reader, queue, ("running",), _MOST_HOLDERS))
     return next((one for one in said if one is not None), None)
 
 
-def _says_standstill(access: StoreAccess, job: Mapping[str, Any]) -> str | None:
+def _says_standstill(reader: StoreReader, job: Mapping[str, Any]) -> str | None:
     """Return the last line of the report of the running attempt, if its worker has added there that it stands still."""
     lines = job.get("report", {}).get("lines", [])
     attempts = job.get("attempts", [])
@@ -210,16 +209,16 @@ def _says_standstill(access: StoreAccess, job: Mapping[str, Any]) -> str | None:
         return None
     if lines[-1]["text"] != said_of(job.get("claimedBy", "")):  # the line of the worker itself, not one of a handler
         return None
-    return said(access, job, lines[-1]["text"])
+    return reader.said(job, lines[-1]["text"])
 
 
-def _final(access: StoreAccess, job: Mapping[str, Any]) -> Verdict:
-    state, now = job["state"], access.store.now
+def _final(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
+    state, now = job["state"], reader.store.now
     at = job.get(ENDED_AT[state], now)
     word = "has completed" if state == "completed" else f"was {state}" if state == "cancelled" else f"has {state}"
-    reason = _failure(access, job) if state in ("failed", "expired") else ""
-    row = access.row(job["id"])
-    waiting = access.messages(job["id"])
+    reason = _failure(reader, job) if state in ("failed", "expired") else ""
+    row = reader.row(job["id"])
+    waiting = reader.messages(job["id"])
     next = None
     if "retention" in job and state == "completed":
         gone = min(at + job["retention"], NEVER)

@@ -1,4 +1,4 @@
-"""Why an id does not move: a finding about one id (`Verdict`), and the answer with all that it waits for (`Why`)."""
+"""Why an id does not move: a finding about one id (`Reason`), and the answer with all that it waits for (`Why`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..base.instants import when
 
-__all__ = ["Advice", "Next", "Verdict", "Why"]
+__all__ = ["Advice", "Next", "Reason", "Why"]
 
 #: A text, and the kind and data of the request that does it.
 Advice = tuple[str, "tuple[str, dict[str, Any]] | None"]
@@ -29,7 +29,7 @@ class Next(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Reason:
     """Why one id does not move, without what it waits for in turn.
 
     Attributes:
