@@ -1,1 +1,1 @@
-"""What a state or a recording tells: spans of records and jobs, who waits for whom, and what differs between two states."""
+"""What a state or a recording tells: why an id does not move, spans of records and jobs, who waits for whom, what differs."""

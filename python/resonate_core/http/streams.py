@@ -1,4 +1,4 @@
-"""The connections of blocking clients, whose reads and writes end at the deadline of `_http_deadline.within`."""
+"""The connections of blocking clients, whose reads and writes end at the deadline of `deadline.within`."""
 
 from __future__ import annotations
 
