@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 import resonate_core as rc
-from resonate_core.cli.dash_frame import Frame, QueueFrame, Reader
+from resonate_core.cli.dash_frame import Frame, FrameReader, QueueFrame
 from resonate_core.cli.dash_view import drawn
 from resonate_core.cli.target import Access, FileTarget
 
@@ -60,7 +60,7 @@ def work(store: rc.Store, queue: str, count: int, number: int) -> None:
             store.jobs.complete(job.id, job.version)
 
 
-def play(store: rc.Store, clock: rc.ManualClock, reader: Reader) -> Frame:
+def play(store: rc.Store, clock: rc.ManualClock, reader: FrameReader) -> Frame:
     """Some seconds of work; the last frame, as of the clock, with rates by its seconds."""
     trends: dict[str, list[float]] = {queue: [] for queue in LOAD}
     for number in range(len(LOAD["mail"])):
@@ -93,7 +93,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "shop.db")
         with rc.Store(path, clock=clock) as store, FileTarget(path, Access.READ, clock=rc.ManualClock(start=START)) as target:
-            frame = play(store, clock, Reader(target, []))
+            frame = play(store, clock, FrameReader(target, []))
     console = Console(width=WIDTH, record=True, file=io.StringIO(), force_terminal=True, highlight=False)
     console.print(drawn(frame, "shop.db", WIDTH, None))
     drawing = console.export_svg(title="resonate-core dash", code_format=SVG, unique_id="dash")

@@ -15,7 +15,7 @@ from protocol_server import Run
 
 import resonate_core as rc
 from resonate_core.cli import dash_frame
-from resonate_core.cli.dash_frame import Frame, Reader
+from resonate_core.cli.dash_frame import Frame, FrameReader
 from resonate_core.cli.dash_view import drawn
 from resonate_core.cli.target import Access, FileTarget
 
@@ -165,7 +165,7 @@ def test_a_server_that_goes_and_comes_back(tmp_path: Path) -> None:
 def test_rates_are_of_what_ended_between_two_frames(store: rc.Store, target: FileTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     passed = [100.0]
     monkeypatch.setattr(dash_frame, "seconds", lambda: passed[0])
-    reader = Reader(target, [])
+    reader = FrameReader(target, [])
     fail(store, "before")
     (queue,) = reader.frame().queues
     assert (queue.per_second, queue.failed_per_second, queue.trend) == (None, None, ())
@@ -196,7 +196,7 @@ def test_the_last_failures_are_found_among_many(tmp_path: Path, monkeypatch: pyt
         rc.Store(tmp_path / "many.db", clock=rc.ManualClock(start=clock.now)) as store,
         FileTarget(tmp_path / "many.db", Access.READ, clock=rc.ManualClock(start=clock.now)) as target,
     ):
-        reader = Reader(target, [])
+        reader = FrameReader(target, [])
         frame = reader.frame()
         assert not frame.all_failures
         assert "last failures, of those looked at so far" in lines_of(frame)
@@ -214,7 +214,7 @@ def test_a_job_that_was_archived_by_hand_has_not_failed(store: rc.Store, target:
     store.jobs.enqueue("x", id="aside")
     store.jobs.archive("aside")
     store.jobs.enqueue("x", id="late", good_until=1)
-    frame = Reader(target, []).frame()
+    frame = FrameReader(target, []).frame()
     assert [job["id"] for job in frame.failures] == ["late"]
 
 
@@ -225,7 +225,7 @@ def test_a_frame_is_as_high_as_the_terminal(store: rc.Store, target: FileTarget,
         if number < 20:
             running(store, f"busy-{number}")
             fail(store, f"dead-{number}")
-    frame = Reader(target, []).frame()
+    frame = FrameReader(target, []).frame()
     lines = lines_of(frame, height=height)
     assert len(lines) <= max(height, 17)
     if height >= 24:
@@ -240,7 +240,7 @@ def test_a_frame_is_as_high_as_the_terminal(store: rc.Store, target: FileTarget,
 def test_what_a_narrow_terminal_leaves_out(store: rc.Store, target: FileTarget) -> None:
     fail(store, "dead")
     running(store, "busy")
-    frame = Reader(target, []).frame()
+    frame = FrameReader(target, []).frame()
     for width in (60, 80, 100, 200):
         lines = lines_of(frame, width)
         assert max(map(len, lines)) <= width

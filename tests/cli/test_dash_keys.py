@@ -15,7 +15,7 @@ from jobs_in_states import fill, opened, running, terminal
 
 import resonate_core as rc
 from resonate_core.cli import keys
-from resonate_core.cli.dash_frame import Reader
+from resonate_core.cli.dash_frame import FrameReader
 from resonate_core.cli.dash_screen import Screen, Shown
 from resonate_core.cli.dash_view import drawn, job_drawn
 from resonate_core.cli.keys import Keys, names_of
@@ -88,7 +88,7 @@ def test_a_failed_job_with_a_traceback(tmp_path: Path) -> None:
         job = running(store, "j", max_retries=0)
         trace = "\n".join(f"line {number}\x1b[31m" for number in range(40))
         store.jobs.fail("j", job.version, "Broken", "no paper", data=trace)
-        reader = Reader(target, [])
+        reader = FrameReader(target, [])
         from rich.console import Console
 
         console = Console(width=100, highlight=False, color_system=None)
@@ -107,7 +107,7 @@ def test_long_ids_are_told_apart(tmp_path: Path) -> None:
     with rc.Store(tmp_path / "a.db") as store, FileTarget(tmp_path / "a.db", Access.READ) as target:
         for number in range(3):
             running(store, LONG.format(number))
-        frame = Reader(target, []).frame()
+        frame = FrameReader(target, []).frame()
     from rich.console import Console
 
     for width in (70, 80, 100):
@@ -123,7 +123,7 @@ def test_the_selected_line_is_always_in_view(tmp_path: Path) -> None:
     with rc.Store(tmp_path / "a.db") as store, FileTarget(tmp_path / "a.db", Access.READ) as target:
         for number in range(40):
             running(store, f"busy-{number:02}")
-        frame = Reader(target, []).frame()
+        frame = FrameReader(target, []).frame()
     from rich.console import Console
 
     screen = Screen()

@@ -18,7 +18,7 @@ import resonate_core as rc
 from resonate_core.explain.recordings import KINDS, STEPS
 from resonate_core.history import History
 from resonate_core.testing import recording_story
-from resonate_core.testing.regressions import Source, text_of
+from resonate_core.testing.regressions import ScenarioSource, text_of
 from resonate_core.ui.recording import Recording
 from resonate_core.ui.steps import step_text
 from ui.ui_client import Client, client_of
@@ -217,7 +217,7 @@ def test_a_hidden_value_that_looks_like_code_changes_no_code(secret: str) -> Non
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_the_file_of_a_failure_has_only_its_own_code(text: str) -> None:
-    source = Source("tests.test_shop", "test_order", ("shop",))
+    source = ScenarioSource("tests.test_shop", "test_order", ("shop",))
     code = text_of(source, text, "rct_abc", [text, f"500 ms  {text}"])
     tree = ast.parse(code)
     kinds = [type(node).__name__ for node in tree.body]
@@ -227,7 +227,7 @@ def test_the_file_of_a_failure_has_only_its_own_code(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["a b", "os; import x", "x\n", "", "a()"])
 def test_names_in_the_file_of_a_failure_are_names(name: str) -> None:
-    for source in (Source(name, "f"), Source("m", name), Source("m", "f", (name,))):
+    for source in (ScenarioSource(name, "f"), ScenarioSource("m", name), ScenarioSource("m", "f", (name,))):
         with pytest.raises(ValueError, match="must be names of Python"):
             text_of(source, "s", "rct_abc", [])
 

@@ -31,7 +31,7 @@ from resonate_core.ui.dashboard import Dashboard
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.parameters import Parameters
 from resonate_core.ui.principal import Principal
-from resonate_core.ui.redaction import Redaction, Rules
+from resonate_core.ui.redaction import Redaction, RedactionRules
 from resonate_core.ui.workflows import promise, workflow, workflows
 
 LOGGER = "resonate_core.connection.attempts"
@@ -60,7 +60,7 @@ def client_of(connection: Connection, own: bool, **options: Any) -> Any:
 
 
 def access_to(store: rc.Store[Any]) -> StoreAccess:
-    return StoreAccess(store, Principal("operate"), Redaction(Rules(UiOptions())))
+    return StoreAccess(store, Principal("operate"), Redaction(RedactionRules(UiOptions())))
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:

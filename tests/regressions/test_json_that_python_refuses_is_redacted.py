@@ -14,7 +14,7 @@ import pytest
 
 import resonate_core as rc
 from resonate_core.ui.options import UiOptions
-from resonate_core.ui.redaction import Redaction, Rules
+from resonate_core.ui.redaction import Redaction, RedactionRules
 from ui.ui_client import client_of
 
 SECRET = "hunter2-of-ada"
@@ -55,7 +55,7 @@ def visible(text: str) -> str:
 def test_a_text_is_redacted(name: str) -> None:
     for text in spellings(TEXTS[name]):
         for value in (text, {"a": [text]}):
-            redaction = Redaction(Rules(UiOptions(redact_keys=["password"])))
+            redaction = Redaction(RedactionRules(UiOptions(redact_keys=["password"])))
             shown = json.dumps(redaction.document(redaction.members(value)), ensure_ascii=False)
             assert SECRET not in visible(shown) and redaction.count, text[:50]
 
@@ -93,7 +93,7 @@ def test_a_redacted_type_hides_the_texts_in_such_json() -> None:
 
 
 def test_ordinary_numbers_stay() -> None:
-    redaction = Redaction(Rules(UiOptions(redact_keys=["password"])))
+    redaction = Redaction(RedactionRules(UiOptions(redact_keys=["password"])))
     assert redaction.text('{"n":12345678901234567890,"m":1.5,"password":1}') == (
         '{"n": 12345678901234567890, "m": 1.5, "password": "[redacted]"}'
     )

@@ -19,7 +19,7 @@ import pytest
 import resonate_core as rc
 from resonate_core.base.globs import Globs
 from resonate_core.ui.options import UiOptions
-from resonate_core.ui.redaction import BUDGET, REDACTED, Redaction, Rules
+from resonate_core.ui.redaction import BUDGET, REDACTED, Redaction, RedactionRules
 from ui.ui_client import client_of
 
 KEYS = {"redact_keys": ["password", "*token*", "*auth*token*"]}
@@ -75,7 +75,7 @@ def views_of(name: str) -> None:
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_the_work_grows_with_the_text_alone(name: str) -> None:
     def work(size: int) -> int:
-        redaction = Redaction(Rules(UiOptions(**KEYS)))
+        redaction = Redaction(RedactionRules(UiOptions(**KEYS)))
         content = PAYLOADS[name]
         part = content[:size] if isinstance(content, (str, list)) else {key[:size]: one for key, one in content.items()}
         redaction.members(part)
@@ -86,7 +86,7 @@ def test_the_work_grows_with_the_text_alone(name: str) -> None:
 
 
 def test_what_is_beyond_the_budget_is_redacted() -> None:
-    redaction = Redaction(Rules(UiOptions(redact_keys=["password"])), budget=1000)
+    redaction = Redaction(RedactionRules(UiOptions(redact_keys=["password"])), budget=1000)
     shown = redaction.members({"first": "a" * 500, "second": "b" * 800, "third": "c", "password": "hunter2"})
     assert shown == {"first": "a" * 500, "second": REDACTED, "third": REDACTED, "password": REDACTED}
     assert redaction.members({"a": 1}) == REDACTED and redaction.pairs({"a": "1"}) == {REDACTED: REDACTED}

@@ -12,7 +12,7 @@ import pytest
 
 import resonate_core as rc
 from resonate_core.ui.assignments import Assignments
-from resonate_core.ui.redaction import Redaction, Rules
+from resonate_core.ui.redaction import Redaction, RedactionRules
 from ui.ui_client import client_of
 
 SECRET = "hunter2-of-ada-77"
@@ -63,8 +63,8 @@ def test_little_of_a_refused_action_is_searched(name: str, tried: bool, monkeypa
 def test_names_in_a_list_are_looked_for_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     ui = client_of(rc.Store(clock=rc.ManualClock()), prefix="b.", redact_keys=["password"])
     asked: list[str] = []
-    is_key = Rules.is_key
-    monkeypatch.setattr(Rules, "is_key", lambda self, text: asked.append(text) or is_key(self, text))
+    is_key = RedactionRules.is_key
+    monkeypatch.setattr(RedactionRules, "is_key", lambda self, text: asked.append(text) or is_key(self, text))
     assert ui.do(*BODIES["ids"]).status_code == 400
     assert len(asked) < 20_000
 

@@ -13,7 +13,7 @@ import pytest
 
 import resonate_core as rc
 from resonate_core.ui.options import UiOptions
-from resonate_core.ui.redaction import Redaction, Rules
+from resonate_core.ui.redaction import Redaction, RedactionRules
 from ui.ui_client import client_of
 
 S = "hunter2 of ada"
@@ -91,7 +91,7 @@ KEYS = ["password", "authorization", "private_key", "*_password_*"]
 
 
 def shown_by(value: Any) -> str:
-    redaction = Redaction(Rules(UiOptions(redact_keys=KEYS)))
+    redaction = Redaction(RedactionRules(UiOptions(redact_keys=KEYS)))
     return json.dumps(redaction.document(redaction.members(value)))
 
 

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from resonate_core.server import push_places
-from resonate_core.server.push_client import Attempt
-from resonate_core.server.push_places import GivenBack, Places, Receiver
+from resonate_core.server.push_client import PushAttempt
+from resonate_core.server.push_places import GivenBack, PushPlaces, Receiver
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ class Deliveries:
     """Deliveries that end by `end`, or give way."""
 
     def __init__(self, most: int) -> None:
-        self.places = Places(most)
+        self.places = PushPlaces(most)
         self.began: list[str] = []
         self.ended: dict[str, asyncio.Event] = {}
         self.outcomes: dict[str, str] = {}
@@ -43,7 +43,7 @@ class Deliveries:
         self._tasks.append(asyncio.get_running_loop().create_task(self._run(receiver, name or receiver.host.decode())))
 
     async def _run(self, receiver: Receiver, name: str) -> None:
-        attempt = Attempt()
+        attempt = PushAttempt()
         ended = self.ended[name] = asyncio.Event()
         try:
             async with self.places.taken(receiver, attempt):
@@ -227,7 +227,7 @@ def test_hosts_that_have_not_answered_give_way_first() -> None:
 @pytest.mark.usefixtures("no_patience")
 def test_a_delivery_with_an_answer_does_not_give_way() -> None:
     async def test(of: Deliveries) -> None:
-        attempt = Attempt()
+        attempt = PushAttempt()
         async with of.places.taken(host("a"), attempt):
             with anyio.move_on_after(60) as limit:
                 attempt.begin(limit)

@@ -14,7 +14,7 @@ from scenarios_to_explore import overdrawn
 import resonate_core as rc
 from resonate_core.testing import Choices
 from resonate_core.testing.recording_story import StoryWriter, sentence, step_sentence
-from resonate_core.testing.regressions import Source
+from resonate_core.testing.regressions import ScenarioSource
 from resonate_core.testing.scenarios import failure_of, kind_of, name_of, source_of, summary_of
 
 
@@ -26,7 +26,7 @@ class Called:
 
 def test_names():
     assert name_of(overdrawn) == "scenarios_to_explore:overdrawn"
-    assert source_of(overdrawn) == Source("scenarios_to_explore", "overdrawn")
+    assert source_of(overdrawn) == ScenarioSource("scenarios_to_explore", "overdrawn")
     assert name_of(functools.partial(functools.partial(overdrawn))) == "scenarios_to_explore:overdrawn"
     assert name_of(Called()).endswith(":Called")
     assert name_of(lambda choices: None).endswith(":test_names.<locals>.<lambda>")

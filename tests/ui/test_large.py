@@ -16,7 +16,7 @@ from resonate_core.explain import large_stores
 from resonate_core.ui.access import StoreAccess
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
-from resonate_core.ui.redaction import Redaction, Rules
+from resonate_core.ui.redaction import Redaction, RedactionRules
 from ui.ui_client import Client, client_of, scene
 
 #: States of which the jobs have an index by id.
@@ -86,7 +86,7 @@ def test_one_reading_of_rows_serves_the_levels_of_all_queues(large: Any) -> None
             Counted.readings += 1
             return large.views.rows(ids)
 
-    access: Any = StoreAccess(Counted(), Principal("read"), Redaction(Rules(UiOptions())))  # type: ignore[arg-type]
+    access: Any = StoreAccess(Counted(), Principal("read"), Redaction(RedactionRules(UiOptions())))  # type: ignore[arg-type]
     assert all("level" in access.level_of(name) for name in names)
     assert access.level_of("none") == {}
     assert Counted.readings == 1

@@ -18,7 +18,7 @@ from resonate_core.ui.dashboard import Dashboard
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
 from resonate_core.ui.recording import Recording
-from resonate_core.ui.rooms import TENANTS, Places, Turns, room_of
+from resonate_core.ui.rooms import TENANTS, RoomPlaces, Turns, room_of
 from ui.ui_client import PAGE, Client
 
 ADMIN = Principal("operate", "ada")
@@ -278,7 +278,7 @@ def test_a_body_on_its_way_takes_a_place() -> None:
 
 
 def test_places_are_counted_by_room_and_together() -> None:
-    places = Places(2, "ui.x", "things", 429)
+    places = RoomPlaces(2, "ui.x", "things", 429)
     rooms = [(f"{n}.", "") for n in range(TENANTS + 1)]
     for room in rooms[:TENANTS]:
         places.take(room)

@@ -12,7 +12,7 @@ from resonate_core.explain.why import why_in
 from resonate_core.ui.access import StoreAccess
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
-from resonate_core.ui.redaction import Redaction, Rules
+from resonate_core.ui.redaction import Redaction, RedactionRules
 
 START, FAR = 1_000_000, 10**9
 SHOP = {"resonate:target": "poll://any@shop"}
@@ -334,7 +334,7 @@ def test_the_advised_actions_can_be_done(make: Callable[[Any], None]) -> None:
 
 
 def access(store: Any, **options: Any) -> StoreAccess:
-    return StoreAccess(store, Principal("read", **options), Redaction(Rules(UiOptions())))
+    return StoreAccess(store, Principal("read", **options), Redaction(RedactionRules(UiOptions())))
 
 
 def test_a_chain_names_what_each_waits_for(store: Any) -> None:

@@ -8,7 +8,18 @@ from typing import Any, Generic, TypeVar
 from .. import errors
 from ..base.instants import NEVER
 
-__all__ = ["VERSION", "AnyCall", "Call", "Refused", "Repeated", "Together", "answers_together", "envelope", "nothing", "refusal"]
+__all__ = [
+    "VERSION",
+    "AnyCall",
+    "Call",
+    "RefusedAction",
+    "Repeated",
+    "Together",
+    "answers_together",
+    "envelope",
+    "nothing",
+    "refusal",
+]
 
 #: The version of the protocol that calls are in.
 VERSION = "2026-04-01"
@@ -69,7 +80,7 @@ def answers_together(replies: Sequence[Data]) -> list[Any]:
     return [reply["data"] for reply in replies]
 
 
-class Refused(Exception):
+class RefusedAction(Exception):
     """A refusal within an answer that is one of the protocol: of the action of a fence.
 
     Args:
@@ -118,7 +129,7 @@ class Call(Generic[T]):
             raise refusal(status, str(answer))
         try:
             return self.read(answer)
-        except Refused as refused:
+        except RefusedAction as refused:
             raise refused.error from None
 
 

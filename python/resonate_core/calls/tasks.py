@@ -8,7 +8,7 @@ from typing import Any
 from .._core import Claim, Fenced, Promise, Suspension, Task, TaskPage
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..errors import Invalid
-from .call import VERSION, Call, Data, Refused, nothing, refusal
+from .call import VERSION, Call, Data, RefusedAction, nothing, refusal
 from .promises import creation, settlement
 from .values import Duration, Instant, duration, given, held, integer, string_map, text, texts
 
@@ -42,7 +42,7 @@ def _fenced(answer: Data) -> Fenced:
     action = answer["action"]
     status = action["head"]["status"]
     if type(status) is int and 300 <= status < 600:
-        raise Refused(refusal(status, excerpt(action["data"], MOST_OF_A_REFUSAL)))
+        raise RefusedAction(refusal(status, excerpt(action["data"], MOST_OF_A_REFUSAL)))
     return Fenced.from_dict({**answer, "promise": action["data"]["promise"]})
 
 

@@ -39,7 +39,7 @@ class Effort(str, Enum):
     THOROUGH = "thorough"
 
 
-class Rules(str, Enum):
+class RuleSet(str, Enum):
     """The rule sets."""
 
     COMPATIBLE = "compatible"
@@ -56,7 +56,7 @@ def conformance(
         list[str] | None,
         typer.Option("--dialect", metavar="VERSION", help=f"{' or '.join(DIALECTS)}; default: both, if the server speaks them"),
     ] = None,
-    rules: Annotated[Rules, typer.Option("--rules", help="the rule set of the server")] = Rules.COMPATIBLE,
+    rules: Annotated[RuleSet, typer.Option("--rules", help="the rule set of the server")] = RuleSet.COMPATIBLE,
     prefix: Annotated[
         str | None, typer.Option("--prefix", metavar="TEXT", help="the beginning of every id that is used; default: a fresh one")
     ] = None,

@@ -13,7 +13,7 @@ from resonate_core.base.states import JOB_STATES
 from resonate_core.base.stopwatch import seconds
 from resonate_core.cli.command import Session
 from resonate_core.cli.completion import queues
-from resonate_core.cli.dash_frame import Frame, Reader, failed_at
+from resonate_core.cli.dash_frame import Frame, FrameReader, failed_at
 from resonate_core.cli.dash_screen import KEYS, Screen
 from resonate_core.cli.ending import ended_by_signals
 from resonate_core.cli.exits import CommandFailed, Exit
@@ -59,7 +59,7 @@ def _print(session: Session, frame: Frame) -> None:
     sys.stdout.flush()
 
 
-def _rest(reader: Reader, pause: float) -> float:
+def _rest(reader: FrameReader, pause: float) -> float:
     """Return how long (s) to wait for the next frame, so that the dash uses the store for a quarter of the time at most."""
     return max(pause, 3 * reader.took)
 
@@ -71,7 +71,7 @@ def _last_seen(why: str) -> str:
 class _Live:
     """Shows one frame after the other in the same place, and reads keys meanwhile."""
 
-    def __init__(self, session: Session, reader: Reader, frame: Frame, pause: float) -> None:
+    def __init__(self, session: Session, reader: FrameReader, frame: Frame, pause: float) -> None:
         self._session, self._reader, self._pause = session, reader, pause
         self._frame, self._remark = frame, ""
         self._job: dict[str, Any] | None = None
@@ -156,7 +156,7 @@ def dash(
     pause = duration(interval, "--interval")
     if pause < _SHORTEST:
         raise CommandFailed(f"--interval: {interval!r} is shorter than {_SHORTEST}ms", Exit.USAGE)
-    reader = Reader(session.target, list(dict.fromkeys(queue or [])))
+    reader = FrameReader(session.target, list(dict.fromkeys(queue or [])))
     frame = reader.frame()
     if once:
         _print(session, frame)

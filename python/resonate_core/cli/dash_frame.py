@@ -13,7 +13,7 @@ from resonate_core.cli.show import moment
 from resonate_core.cli.target import Envelope, Target, refusal
 from resonate_core.cli.values import now
 
-__all__ = ["Frame", "QueueFrame", "Reader", "failed_at"]
+__all__ = ["Frame", "FrameReader", "QueueFrame", "failed_at"]
 
 _FAILING = ("retry", "archived", "failed", "expired")
 _HELD = ("running", "claimed")
@@ -109,7 +109,7 @@ class _Sweep:
     found: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-class Reader:
+class FrameReader:
     """Reads frames.
 
     Args:
@@ -122,11 +122,11 @@ class Reader:
     Example:
         >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
-        >>> from resonate_core.cli.dash_frame import Reader
+        >>> from resonate_core.cli.dash_frame import FrameReader
         >>> from resonate_core.cli.target import Access, FileTarget
         >>> with TemporaryDirectory() as folder, FileTarget(Path(folder, "a.db"), Access.MAKE) as target:
         ...     _ = target.store.jobs.enqueue("email:send", queue="mail")
-        ...     [(queue.name, queue.count("pending")) for queue in Reader(target, []).frame().queues]
+        ...     [(queue.name, queue.count("pending")) for queue in FrameReader(target, []).frame().queues]
         [('mail', 1)]
     """
 

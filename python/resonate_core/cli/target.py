@@ -18,7 +18,7 @@ from resonate_core.calls.call import envelope
 from resonate_core.cli.exits import CommandFailed, Exit, code_of, is_done
 from resonate_core.cli.places import Place, refuse_missing
 from resonate_core.cli.show import say
-from resonate_core.explain.call_tree import Requests
+from resonate_core.explain.call_tree import RequestSender
 from resonate_core.http.answers import checked, used
 from resonate_core.http.server_client import NoEnvelope, Unreachable
 from resonate_core.http.surroundings import OddSurroundings
@@ -39,7 +39,7 @@ class Access(Enum):
     MAKE = "writes, and makes the file where there is none"
 
 
-class Target(Requests, ABC):
+class Target(RequestSender, ABC):
     """A store that answers envelopes.
 
     Args:

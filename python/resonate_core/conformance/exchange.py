@@ -12,10 +12,10 @@ from typing import Any
 from ..base.stopwatch import doubled, seconds
 from ..errors import ResonateError, Unreachable
 from ..http.answers import bounded, parsed
-from ..http.bodies import Answer as HttpAnswer
+from ..http.bodies import Answer
 from ..http.server_client import NoBatch, ServerClient
 
-__all__ = ["Answer", "JudgedServer", "local_ms"]
+__all__ = ["JudgedServer", "TimedAnswer", "local_ms"]
 
 _BUSY = 429
 _MOST_EVENTS = 100_000  # of a stream, which may have no end
@@ -28,7 +28,7 @@ def local_ms() -> float:
 
 
 @dataclass(frozen=True)
-class Answer:
+class TimedAnswer:
     """An answer over HTTP.
 
     Attributes:
@@ -57,7 +57,7 @@ class JudgedServer(ServerClient):
         """Return more connections to the same server."""
         return JudgedServer(self.url, self.token, self.timeout)
 
-    def ask(self, request: dict[str, Any]) -> Answer:
+    def ask(self, request: dict[str, Any]) -> TimedAnswer:
         """Send an envelope; a busy server (429) gets it again, since it has not run it.
 
         Raises:
@@ -124,10 +124,12 @@ class JudgedServer(ServerClient):
         return found
 
 
-def _answer(request: dict[str, Any], begin: float, response: HttpAnswer) -> Answer:
+def _answer(request: dict[str, Any], begin: float, response: Answer) -> TimedAnswer:
     end = local_ms()
     try:
         body = bounded(parsed(response.content))
     except ValueError:
         body = None
-    return Answer(request, begin, end, response.status_code, response.headers.get("content-type", ""), body, response.text[:500])
+    return TimedAnswer(
+        request, begin, end, response.status_code, response.headers.get("content-type", ""), body, response.text[:500]
+    )

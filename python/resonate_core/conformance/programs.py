@@ -38,14 +38,14 @@ def _play(dialects: tuple[str, ...], seed: str, client: SceneClient) -> None:
     clients = [client, *(client.other(version) for version in dialects if version != client.version)]
     for _ in range(REQUESTS_EACH):
         one = clients[0] if chance.random() < 0.8 else chance.choice(clients)
-        program = Program(one, chance)
+        request = RandomRequest(one, chance)
         if chance.random() < 0.06:
-            program.broken()
+            request.broken()
         else:
-            program.step()
+            request.step()
 
 
-class Program:
+class RandomRequest:
     """One random request.
 
     Args:
@@ -200,9 +200,10 @@ class Program:
         self.client.search(self.chance.choice(("promise", "task")), limit=self.chance.choice((1, 3, 100)))
 
 
-_STEPS: tuple[Callable[[Program], None], ...] = (
-    *(Program.create, Program.create, Program.settle, Program.get, Program.get_task, Program.register, Program.listen),
-    *(Program.task_create, Program.acquire, Program.acquire, Program.release, Program.suspend, Program.suspend),
-    *(Program.fulfill, Program.fence, Program.heartbeat),
+_Request = RandomRequest
+_STEPS: tuple[Callable[[RandomRequest], None], ...] = (
+    *(_Request.create, _Request.create, _Request.settle, _Request.get, _Request.get_task, _Request.register, _Request.listen),
+    *(_Request.task_create, _Request.acquire, _Request.acquire, _Request.release, _Request.suspend, _Request.suspend),
+    *(_Request.fulfill, _Request.fence, _Request.heartbeat),
 )
-_NEW_STEPS: tuple[Callable[[Program], None], ...] = (Program.halt, Program.cont, Program.search)
+_NEW_STEPS: tuple[Callable[[RandomRequest], None], ...] = (_Request.halt, _Request.cont, _Request.search)

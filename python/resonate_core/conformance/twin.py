@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.json_differences import differences
 from .compare import plain_reply
-from .exchange import Answer, JudgedServer, local_ms
+from .exchange import JudgedServer, TimedAnswer, local_ms
 from .findings import Finding, NotJudged, SceneFailed
 from .instants import ServerTime
 from .reference import Model
@@ -88,7 +88,7 @@ class Twin:
         self.steps_wait = True
         self._opaque |= {*_OF_STEPS, *instants}
 
-    def _again(self, answer: Answer) -> Answer:
+    def _again(self, answer: TimedAnswer) -> TimedAnswer:
         """Repeat a read while an internal step may still be running; it is a finding if that does not help."""
         wrong = self._verdict(answer)
         waits = answer.request["kind"] in _STEP_READS and (self.steps_wait or wrong.finding.rule.startswith("PROTOCOL 4"))
@@ -103,7 +103,7 @@ class Twin:
 
     # ---- one answer
 
-    def _check_form(self, answer: Answer) -> None:
+    def _check_form(self, answer: TimedAnswer) -> None:
         """Check the rules of WIRE 1 for every response.
 
         Raises:
@@ -117,7 +117,7 @@ class Twin:
             return
         raise SceneFailed(self._finding("WIRE 1 envelope", request, answer.text if body is None else body, problem, (problem,)))
 
-    def _in_step(self, answer: Answer) -> bool:
+    def _in_step(self, answer: TimedAnswer) -> bool:
         """Send the request to the model so that it gives the same answer; return whether it can."""
         low, high = self.clock.bounds(answer.begin, answer.end) if self.clock.known else (0, 2**62)
         low, high = max(low, self.model.now), max(high, self.model.now)
@@ -171,7 +171,7 @@ class Twin:
             ahead.advance_to(at)
             yield ahead
 
-    def _verdict(self, answer: Answer) -> SceneFailed:
+    def _verdict(self, answer: TimedAnswer) -> SceneFailed:
         """The finding of an answer that the model does not give."""
         low, high = self.clock.bounds(answer.begin, answer.end) if self.clock.known else (self.model.now, self.model.now)
         shown = [at for at in _instants_in(answer.body) if low <= at <= high]
@@ -209,7 +209,7 @@ def _hidden(value: Any, opaque: Collection[str]) -> Any:
     return [_hidden(one, opaque) for one in value] if isinstance(value, list) else value
 
 
-def _problem_of(answer: Answer) -> str | None:
+def _problem_of(answer: TimedAnswer) -> str | None:
     """The first fault in the form of an answer, or None."""
     request, body = answer.request, answer.body
     if not isinstance(body, dict) or not {"kind", "head", "data"} <= set(body) or not isinstance(body["head"], dict):

@@ -13,7 +13,7 @@ from .. import ManualClock, Store
 from ..base.release_delay import ENDS_OF_RUNS, IN_A_ROW, Damper
 from .work import Member
 
-__all__ = ["Address", "Delivery", "anycast", "moves_clock", "parse", "served_by", "unicast"]
+__all__ = ["Address", "SdkDelivery", "anycast", "moves_clock", "parse", "served_by", "unicast"]
 
 #: A worker that fails releases its task, and the store offers a released task again at once. On system time a `Damper`
 #: delays the next offers. On manual time, which passes only if a caller moves it, this many releases of one task at one
@@ -70,7 +70,7 @@ def moves_clock(loop: asyncio.AbstractEventLoop) -> bool:
     return bool(getattr(loop, "moves_clock", False))
 
 
-class Delivery:
+class SdkDelivery:
     """Hands the messages of a store to the workers that serve their addresses, in the thread of the event loop."""
 
     def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:

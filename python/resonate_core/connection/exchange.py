@@ -12,7 +12,7 @@ from .. import Store
 from ..calls.store_threads import call_apart
 from ..calls.wakeup import Wakeup
 from .attempts import Attempts
-from .delivery import Delivery, moves_clock
+from .delivery import SdkDelivery, moves_clock
 from .timekeeper import Timekeeper
 from .work import Ledger, Member
 
@@ -45,7 +45,7 @@ class Exchange:
         self.store = store
         self.loop = loop
         self.ledger = Ledger()
-        self.delivery = Delivery(store, loop)
+        self.delivery = SdkDelivery(store, loop)
         self.manual = self.delivery.manual
         self.attempts = Attempts(store)
         self.time = Timekeeper(self.delivery, self.ledger, self.attempts)

@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 from ..base.stopwatch import seconds as stopwatch
 from ..calls.values import rounded_milliseconds
 from .attempts import Attempts
-from .delivery import Delivery
+from .delivery import SdkDelivery
 from .work import Ledger, Member, Work, current_work
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Timekeeper:
         attempts: Logs and notes the failed attempts of their functions.
     """
 
-    def __init__(self, delivery: Delivery, ledger: Ledger, attempts: Attempts) -> None:
+    def __init__(self, delivery: SdkDelivery, ledger: Ledger, attempts: Attempts) -> None:
         self._delivery = delivery
         self._ledger = ledger
         self._attempts = attempts
@@ -277,7 +277,7 @@ class Timekeeper:
 
         async def run() -> list[Fired]:
             fired: list[Fired] = []
-            progress = _Progress(self, clock.now, f"until t={instant}", rounds)
+            progress = _ProgressLog(self, clock.now, f"until t={instant}", rounds)
             await self._run_instant()
             while (at := self.next_instant()) is not None and at <= instant:
                 fired += clock.advance_to(max(at, clock.now))
@@ -306,7 +306,7 @@ class Timekeeper:
         last = None if limit is None else clock.now + rounded_milliseconds("limit", limit)
         target = asyncio.ensure_future(_awaited(awaitable))
         goal = "without a limit (see limit=)" if last is None else f"until t={last} at the latest"
-        progress = _Progress(self, clock.now, goal, rounds)
+        progress = _ProgressLog(self, clock.now, goal, rounds)
         try:
             await self._run_instant(target)
             while not target.done():
@@ -351,7 +351,7 @@ class Timekeeper:
         return f"not done, and nothing is left to happen after t={self._store.now}: no timer, no message, no sleeper{hint}"
 
 
-class _Progress:
+class _ProgressLog:
     """Logs from time to time the instant to which a call has driven the clock. Without these lines a long call would look like a hang.
 
     Args:

@@ -13,7 +13,7 @@ from ..base.instants import length, moment
 from ..base.payloads import decoded
 from ..errors import NoEnvelope
 
-__all__ = ["CallNode", "Progress", "Requests", "calls_of", "family_of", "function_of", "in_order"]
+__all__ = ["CallNode", "PageProgress", "RequestSender", "calls_of", "family_of", "function_of", "in_order"]
 
 
 #: The most pages in a row without a record, and the most records, of one search.
@@ -21,7 +21,7 @@ _MOST_EMPTY, _MOST_RECORDS = 100, 100_000_000
 _SHOWN = 100
 
 
-class Requests(Protocol):
+class RequestSender(Protocol):
     """A store, a server, or an object that sends requests of the protocol to one of them."""
 
     def send(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class Requests(Protocol):
             NoEnvelope: The pages have no end.
         """
         cursor: str | None = data.get("cursor")
-        progress = Progress(kind)
+        progress = PageProgress(kind)
         while True:
             page = self.send(kind, {**data, **({} if cursor is None else {"cursor": cursor})})
             yield from page[member]
@@ -49,15 +49,15 @@ class Requests(Protocol):
         ...
 
 
-class Progress:
+class PageProgress:
     """Judges whether the pages of a search come to an end.
 
     Args:
         kind: Of the search.
 
     Example:
-        >>> from resonate_core.explain.call_tree import Progress
-        >>> progress = Progress("job.search")
+        >>> from resonate_core.explain.call_tree import PageProgress
+        >>> progress = PageProgress("job.search")
         >>> progress.check("a", 10)
         >>> progress.check("a", 10)
         Traceback (most recent call last):
@@ -223,7 +223,7 @@ def _parent(promise: dict[str, Any], known: dict[str, CallNode]) -> str | None:
     return next((id[:end] for end in range(len(id) - 1, 0, -1) if id[end] in ".:" and id[:end] in known), None)
 
 
-def family_of(target: Requests, promise: Mapping[str, Any], *, most: int | None = None) -> Iterator[dict[str, Any]]:
+def family_of(target: RequestSender, promise: Mapping[str, Any], *, most: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield every promise that may belong to the workflow of a promise, each once, except the promise itself.
 
     These are the promises of its origin, and those whose ids extend its own: detached and untagged calls.
@@ -247,7 +247,7 @@ def family_of(target: Requests, promise: Mapping[str, Any], *, most: int | None 
 
 
 def calls_of(
-    target: Requests, id: str, *, family: Callable[[Mapping[str, Any]], Iterable[dict[str, Any]]] | None = None
+    target: RequestSender, id: str, *, family: Callable[[Mapping[str, Any]], Iterable[dict[str, Any]]] | None = None
 ) -> CallNode:
     """The call tree below a promise.
 
@@ -287,7 +287,7 @@ def calls_of(
     return tree
 
 
-def _add_tasks(target: Requests, calls: list[CallNode]) -> None:
+def _add_tasks(target: RequestSender, calls: list[CallNode]) -> None:
     """Add the tasks and jobs of pending calls; those of settled calls add nothing."""
     for call, (status, data) in zip(calls, target.ask_all([("task.get", {"id": call.id}) for call in calls]), strict=True):
         if status == 200:
@@ -299,7 +299,7 @@ def _add_tasks(target: Requests, calls: list[CallNode]) -> None:
             call.job = data["job"]
 
 
-def _add_failures(target: Requests, calls: list[CallNode]) -> None:
+def _add_failures(target: RequestSender, calls: list[CallNode]) -> None:
     """Add the failed attempts of pending calls that a worker of this process tries again."""
     store = getattr(target, "store", None)
     if store is None:  # a server: only its own process knows them

@@ -10,7 +10,7 @@ from typing import Any
 from .._core import Envelope, RequestLimits, Store
 from ..base.failed_attempts import FailedAttempt
 from ..calls.call import envelope, refusal
-from .call_tree import Requests, family_of
+from .call_tree import RequestSender, family_of
 from .large_stores import is_large
 
 __all__ = ["MOST_ROWS", "StoreReader"]
@@ -22,7 +22,7 @@ _MOST_FAMILY = 5000
 _numbers = itertools.count(1)
 
 
-class StoreReader(Requests):
+class StoreReader(RequestSender):
     """Reads a store for one answer: each row is read once. A subclass reads for a principal, who may see only a part of the store.
 
     Args:

@@ -14,7 +14,7 @@ from .._core import Job, Message, Promise, Schedule, Task
 from .._foreign_text import clean, excerpt
 from ..base.json_numbers import finite, int64
 from ..base.states import JOB_STATES, ONE_OR_MANY
-from ..calls.call import Refused
+from ..calls.call import RefusedAction
 from ..errors import NoEnvelope, ResonateError
 
 __all__ = ["bounded", "checked", "counted", "integer", "parsed", "result_of", "statuses_of", "text", "used"]
@@ -26,7 +26,7 @@ _MOST_VALUES = 2_000_000
 #: How deep an answer may be nested. That of a record is less than ten.
 _DEEPEST = 64
 _INT64 = range(-(2**63), 2**63)
-#: What reading an answer can raise that was not meant for this program. A refusal within it is `Refused`.
+#: What reading an answer can raise that was not meant for this program. A refusal within it is `RefusedAction`.
 _UNREADABLE = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, RecursionError)
 
 
@@ -77,7 +77,7 @@ def used(server: str, kind: str, read: Callable[[Any], T], data: Any) -> T:
     """
     try:
         return read(data)
-    except Refused as refused:
+    except RefusedAction as refused:
         raise refused.error from None
     except _UNREADABLE as error:
         why = clean(str(error)) if isinstance(error, ResonateError) else f"{type(error).__name__}: {clean(str(error)[:200])}"

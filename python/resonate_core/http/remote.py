@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from .._core import Job, SystemClock
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..base.per_process import PerProcess
-from ..calls.attempts import Attempts
 from ..calls.call import Call, Together, envelope, refusal
 from ..calls.enqueue_parts import EnqueueParts, jobs_of
 from ..calls.faces import AsyncRunner, Runner
+from ..calls.retries import Retries
 from ..errors import ResonateError, Unreachable, Unsupported
 from .answers import result_of, used
 from .batches import HttpBatches
@@ -105,12 +105,12 @@ class Remote(Runner):
     def run(self, call: Call[T]) -> T:
         """Send a call, again while the server is busy or away and the call can run twice, and return its result."""
         request = self._requests.request(call)
-        attempts = Attempts(call.again, self._requests.retry_for)
+        retries = Retries(call.again, self._requests.retry_for)
         while True:
             try:
                 return self._requests.result(call, self.server.post(request))
             except Unreachable as error:
-                time.sleep(attempts.pause_after(error))
+                time.sleep(retries.pause_after(error))
 
     def exchange(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Send envelopes once, as they are; return their replies, which may be refusals. They share HTTP requests if the server lets them.
@@ -197,12 +197,12 @@ class AsyncRemote(AsyncRunner):
     async def run(self, call: Call[T]) -> T:
         """Send a call, again while the server is busy or away and the call can run twice, and return its result."""
         request = self._requests.request(call)
-        attempts = Attempts(call.again, self._requests.retry_for)
+        retries = Retries(call.again, self._requests.retry_for)
         while True:
             try:
                 return self._requests.result(call, await self.batches.send(request))
             except Unreachable as error:
-                await asyncio.sleep(attempts.pause_after(error))
+                await asyncio.sleep(retries.pause_after(error))
 
     async def together(self, calls: Together[T]) -> T:
         """Refuse calls that are one transaction of several requests."""

@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 import anyio
 import httpcore
 
-__all__ = ["AddressPolicy", "GuardedBackend", "NotCallable", "Resolver", "SystemResolver", "Target", "parse_target"]
+__all__ = ["AddressPolicy", "GuardedBackend", "NotCallable", "PushTarget", "Resolver", "SystemResolver", "parse_target"]
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
@@ -135,7 +135,7 @@ def _is_public(address: Address) -> bool:
 
 
 @dataclass(frozen=True)
-class Target:
+class PushTarget:
     """A parsed URL.
 
     Attributes:
@@ -147,7 +147,7 @@ class Target:
     authority: str
 
 
-def parse_target(url: str) -> Target:
+def parse_target(url: str) -> PushTarget:
     """Parse a URL, and refuse one that two parsers could read in two ways.
 
     Raises:
@@ -182,7 +182,7 @@ def parse_target(url: str) -> Target:
     shown = f"[{host}]" if ":" in host else host
     if port is not None and port != {"http": 80, "https": 443}[scheme]:
         shown += f":{port}"
-    return Target(httpcore.URL(scheme=scheme, host=host, port=port, target=path), shown)
+    return PushTarget(httpcore.URL(scheme=scheme, host=host, port=port, target=path), shown)
 
 
 def _ipv6(text: str) -> str:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ..base.stopwatch import doubled, seconds
 from .delivery import Declined, Delivery, Send, is_execute
 from .egress import NotCallable, parse_target
-from .push_client import Attempt, PushClient, PushFailed
-from .push_places import GivenBack, Places, Receiver
+from .push_client import PushAttempt, PushClient, PushFailed
+from .push_places import GivenBack, PushPlaces, Receiver
 from .tenants import Tenants
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Push:
         self._random = random
         self._tenants = tenants
         self._client = PushClient(settings)
-        self._places = Places(settings.concurrency)
+        self._places = PushPlaces(settings.concurrency)
         self._pauses: dict[str | Receiver, _Pause] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._held = self._held_of_strangers = 0
@@ -179,7 +179,7 @@ class Push:
 
     async def _push(self, message: Message, receiver: Receiver) -> None:
         kind = "execute" if is_execute(message) else "unblock"
-        attempt = Attempt()
+        attempt = PushAttempt()
         held = seconds()
         try:
             async with self._places.taken(receiver, attempt):
@@ -196,7 +196,7 @@ class Push:
         else:
             self._delivery.undelivered([message])
 
-    async def _deliver(self, message: Message, receiver: Receiver, attempt: Attempt, kind: str) -> bool:
+    async def _deliver(self, message: Message, receiver: Receiver, attempt: PushAttempt, kind: str) -> bool:
         started = seconds()
         try:
             with self._attempt(message.address), self._attempt(receiver):

@@ -15,12 +15,12 @@ import httpcore
 
 from .._foreign_text import excerpt
 from ..http.surroundings import check_authorities
-from .egress import AddressPolicy, GuardedBackend, NotCallable, Resolver, SystemResolver, Target, parse_target
+from .egress import AddressPolicy, GuardedBackend, NotCallable, PushTarget, Resolver, SystemResolver, parse_target
 
 if TYPE_CHECKING:
     from .settings import PushSettings
 
-__all__ = ["PATIENCE", "Attempt", "PushClient", "PushFailed"]
+__all__ = ["PATIENCE", "PushAttempt", "PushClient", "PushFailed"]
 
 #: Seconds after which a delivery without an answer gives its place up, if others have none.
 PATIENCE = 1.0
@@ -48,7 +48,7 @@ class PushFailed(Exception):
         self.permanent = permanent
 
 
-class Attempt:
+class PushAttempt:
     """One delivery, which can be ended before its time limit.
 
     Attributes:
@@ -128,7 +128,7 @@ class PushClient:
         self._ssl_context = ssl_context
         self._kept = _KeptConnections(settings.concurrency)
 
-    async def push(self, url: str, body: bytes, attempt: Attempt | None = None) -> None:
+    async def push(self, url: str, body: bytes, attempt: PushAttempt | None = None) -> None:
         """Deliver one message; return after a reply with a status of 2xx.
 
         Waiting for one of the `concurrency` places does not count into the time limit.
@@ -152,7 +152,7 @@ class PushClient:
                 self._under_way.add(scope)
                 self._nothing_under_way.clear()
                 try:
-                    status = await self._deliver(target, body, attempt or Attempt())
+                    status = await self._deliver(target, body, attempt or PushAttempt())
                 finally:
                     self._under_way.discard(scope)
                     if not self._under_way:
@@ -173,7 +173,7 @@ class PushClient:
         if isinstance(self._resolver, SystemResolver):
             self._resolver.close()
 
-    async def _deliver(self, target: Target, body: bytes, attempt: Attempt) -> int:
+    async def _deliver(self, target: PushTarget, body: bytes, attempt: PushAttempt) -> int:
         """Return the status of the reply, within the time limit."""
         try:
             with anyio.fail_after(self._timeout) as limit:
@@ -197,7 +197,7 @@ class PushClient:
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
             raise PushFailed(f"{target.authority}: {_cause(error)}") from error
 
-    async def _send(self, connection: _Connection, target: Target, body: bytes, limit: anyio.CancelScope) -> int:
+    async def _send(self, connection: _Connection, target: PushTarget, body: bytes, limit: anyio.CancelScope) -> int:
         """Return the status. It shows whether the receiver accepted the message, even if the rest of the reply fails."""
         status = None
         try:

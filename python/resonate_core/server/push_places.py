@@ -21,9 +21,9 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from ..base.stopwatch import seconds
-from .push_client import PATIENCE, Attempt
+from .push_client import PATIENCE, PushAttempt
 
-__all__ = ["GivenBack", "Places", "Receiver"]
+__all__ = ["GivenBack", "PushPlaces", "Receiver"]
 
 #: The most places of a host that has not answered yet, and of one that failed.
 _OF_NEW, _OF_FAILED = 4, 1
@@ -54,7 +54,7 @@ class _Place:
 
     __slots__ = ("attempt", "receiver", "started", "stranger", "turn")
 
-    def __init__(self, receiver: Receiver, attempt: Attempt) -> None:
+    def __init__(self, receiver: Receiver, attempt: PushAttempt) -> None:
         self.receiver = receiver
         self.attempt = attempt
         self.turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -88,7 +88,7 @@ class _Queues:
         return None
 
 
-class Places:
+class PushPlaces:
     """The places of one server. Call its methods on its event loop.
 
     Args:
@@ -179,7 +179,7 @@ class Places:
     # -- turns --------------------------------------------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
-    async def taken(self, receiver: Receiver, attempt: Attempt) -> AsyncIterator[None]:
+    async def taken(self, receiver: Receiver, attempt: PushAttempt) -> AsyncIterator[None]:
         """Wait for a place, and keep it while the block runs.
 
         Raises:

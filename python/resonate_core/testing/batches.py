@@ -18,7 +18,7 @@ from .scenario_runs import run_of
 from .scenarios import failure_of, kind_of, summary_of
 from .searches import Search
 
-__all__ = ["Batch", "Plan", "batches"]
+__all__ = ["Batch", "SearchPlan", "batches"]
 
 #: How long a batch should take: the progress moves, and an executor's overhead (0.2 to 10 ms) does not count.
 _SECONDS = 0.2
@@ -27,7 +27,7 @@ _LARGEST_SIZE = 20_000
 
 
 @dataclass
-class Plan:
+class SearchPlan:
     """What every batch of a search has in common. It is pickled for executors.
 
     Attributes:
@@ -68,7 +68,7 @@ class Batch:
     drawn_by: list[int] = field(default_factory=list)
 
 
-def run_batch(plan: Plan, first: int, count: int) -> Batch:
+def run_batch(plan: SearchPlan, first: int, count: int) -> Batch:
     """Run consecutive runs. An executor calls it."""
     run = run_of(plan.scenario)
     began = stopwatch()
@@ -106,7 +106,7 @@ class _Sizes:
         return min(self._next, left)
 
 
-def batches(plan: Plan, runs: int, executor: Executor | None, in_flight: int | None) -> Generator[Batch, None, None]:
+def batches(plan: SearchPlan, runs: int, executor: Executor | None, in_flight: int | None) -> Generator[Batch, None, None]:
     """Yield the batches of a search in the order of their runs. Those not yet started are cancelled when the caller stops.
 
     Args:

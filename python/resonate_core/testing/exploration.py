@@ -9,7 +9,7 @@ from typing import Any
 
 from .._foreign_text import excerpt
 from ..base.stopwatch import seconds as stopwatch
-from .batches import Batch, Plan, batches
+from .batches import Batch, SearchPlan, batches
 from .choices import Choice, ChoiceLimit, Choices, Draws
 from .determinism import repeat, require_equal
 from .failures import Failure, NotDeterministic, Report
@@ -127,7 +127,7 @@ def explore(
         return choices
 
     strategy = search_named(search).prepared(seed, trial)
-    plan = Plan(scenario, strategy, seed, limit, failures, twice)
+    plan = SearchPlan(scenario, strategy, seed, limit, failures, twice)
     report = Report(name, seed, strategy.name)
     began = stopwatch()
     with progress_of(progress, runs) as show:
@@ -228,7 +228,7 @@ def _replay(scenario: Callable[..., Any], name: str, token: str, limit: int) -> 
 
 
 def _shortest(
-    run: Callable[[Choices], Any], scenario: Callable[..., Any], plan: Plan, report: Report, shrink: int, seconds: float
+    run: Callable[[Choices], Any], scenario: Callable[..., Any], plan: SearchPlan, report: Report, shrink: int, seconds: float
 ) -> Failure:
     """Return the failure of the first failing run, shrunk."""
     number = report.failing[0].run

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .regressions import Source, name_of_file, text_of
+from .regressions import ScenarioSource, name_of_file, text_of
 from .scenarios import summary_of
 from .tokens import decode
 
@@ -115,7 +115,7 @@ class Failure(AssertionError):
         shrink_runs: int = 0,
         stopped: str = "",
         report: Report | None = None,
-        source: Source | None = None,
+        source: ScenarioSource | None = None,
     ) -> None:
         self.scenario = scenario
         self.token = token
@@ -171,7 +171,7 @@ class Failure(AssertionError):
         target.write_text(text, encoding="utf-8")
         return target
 
-    def explored_by_pytest(self, test: Source | None) -> None:
+    def explored_by_pytest(self, test: ScenarioSource | None) -> None:
         """Say that pytest ran the scenario: its report tells how to replay it, so the message does not.
 
         Args:
@@ -202,5 +202,5 @@ class Failure(AssertionError):
         return _rebuilt, ({key: value for key, value in self.__dict__.items() if not key.startswith("_")}, self._source)
 
 
-def _rebuilt(attributes: dict[str, Any], source: Source | None) -> Failure:
+def _rebuilt(attributes: dict[str, Any], source: ScenarioSource | None) -> Failure:
     return Failure(**attributes, source=source)

@@ -17,7 +17,7 @@ from .exploration import explore
 from .failures import Failure
 from .pytest_fixtures import Fixtures, fixtures_of
 from .pytest_report import FAILURE, TRACES
-from .regressions import Source
+from .regressions import ScenarioSource
 from .scenarios import name_of, source_of
 from .tokens import decode
 from .traces import trace_of
@@ -60,7 +60,7 @@ class Explorer:
         __tracebackhide__ = True
         return self.search(scenario, options, None)
 
-    def search(self, scenario: Callable[..., Any], options: Mapping[str, Any], test: Source | None) -> Any:
+    def search(self, scenario: Callable[..., Any], options: Mapping[str, Any], test: ScenarioSource | None) -> Any:
         """Search as `__call__` does.
 
         Args:

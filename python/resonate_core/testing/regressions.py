@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Source", "name_of_file", "replay_of", "text_of"]
+__all__ = ["ScenarioSource", "name_of_file", "replay_of", "text_of"]
 
 
 @dataclass(frozen=True)
-class Source:
+class ScenarioSource:
     """Where a generated test finds its scenario.
 
     Attributes:
@@ -27,18 +27,18 @@ class Source:
     fixtures: tuple[str, ...] | None = None
 
 
-def name_of_file(source: Source, token: str) -> str:
+def name_of_file(source: ScenarioSource, token: str) -> str:
     """Return a name for the file of a failure. Another failure of the same test has another name.
 
     Example:
-        >>> name_of_file(Source("test_shop", "test_charged_once"), "rct_1")
+        >>> name_of_file(ScenarioSource("test_shop", "test_charged_once"), "rct_1")
         'test_charged_once_e79fdcce.py'
     """
     stem = source.function if source.function.startswith("test_") else f"test_{source.function}"
     return f"{stem}_{zlib.crc32(token.encode()):08x}.py"
 
 
-def text_of(source: Source, scenario: str, token: str, story: Sequence[str]) -> str:
+def text_of(source: ScenarioSource, scenario: str, token: str, story: Sequence[str]) -> str:
     """Return the text of a file of pytest whose only test replays a run.
 
     Args:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, cast
 
 from .choices import ChoiceLimit, Choices
-from .regressions import Source
+from .regressions import ScenarioSource
 
 __all__ = [
     "check_arguments",
@@ -98,7 +98,7 @@ with fixtures, by the marker resonate_explore
         raise TypeError(f"scenario must take one argument, the {given}, got {shown}{hint}") from None
 
 
-def source_of(scenario: Callable[..., Any], fixtures: Sequence[str] | None = None) -> Source | None:
+def source_of(scenario: Callable[..., Any], fixtures: Sequence[str] | None = None) -> ScenarioSource | None:
     """Return where a generated test finds a scenario; None: it is not a function at the top of a module.
 
     Args:
@@ -108,7 +108,7 @@ def source_of(scenario: Callable[..., Any], fixtures: Sequence[str] | None = Non
     module, _, function = name_of(scenario).partition(":")
     if scenario is not unwrapped(scenario) or not inspect.isfunction(scenario) or not function.isidentifier():
         return None
-    return Source(module, function, None if fixtures is None else tuple(fixtures))
+    return ScenarioSource(module, function, None if fixtures is None else tuple(fixtures))
 
 
 def is_simulated(scenario: Callable[..., Any]) -> bool:

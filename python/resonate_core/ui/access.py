@@ -10,7 +10,7 @@ from .._core import Envelope, RequestLimits, Store
 from ..base.failed_attempts import FailedAttempt
 from ..base.payloads import decoded
 from ..explain.store_reader import MOST_ROWS, StoreReader
-from .lineage import Origins, origins_of, origins_of_job
+from .lineage import Ancestry, ancestry_of, ancestry_of_job
 from .payloads import shown
 from .principal import Principal
 from .redaction import Redaction
@@ -61,7 +61,7 @@ class StoreAccess(StoreReader):
         self.prefix = principal.prefix
         self.redaction = redaction
         self._run = run
-        self._origins: dict[str, Origins] = {}
+        self._ancestries: dict[str, Ancestry] = {}
 
     def ask_all(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[int, Any]]:
         """Return status and data of each reply, refusals included, in order. Each request is judged by the permissions of the principal."""
@@ -87,7 +87,7 @@ class StoreAccess(StoreReader):
 
     # --- redaction by type ----------------------------------------------------------------------------------------------------
 
-    def hides(self, id: str | None, *origins: Origins) -> bool:
+    def hides(self, id: str | None, *ancestry: Ancestry) -> bool:
         """Return whether the values of a record are redacted as a whole. Every view, fork, preview, story and audit line asks this.
 
         They are if the record, or one that it descends from, has a redacted type or function: its caller, its workflow, and
@@ -96,25 +96,25 @@ class StoreAccess(StoreReader):
 
         Args:
             id: The id of the record; None of one that has no row.
-            origins: Its types and ancestors besides those of its row: of a job that is not stored, or of another state.
+            ancestry: Its types and ancestors besides those of its row: of a job that is not stored, or of another state.
         """
         rules = self.redaction.rules
         if not rules.by_type:
             return False
-        return any(name is None or rules.hides_type(name) for name in self._names(id, origins))
+        return any(name is None or rules.hides_type(name) for name in self._names(id, ancestry))
 
     def hides_job(self, job: Mapping[str, Any]) -> bool:
         """Return whether the values of a job, of the wire or of a snapshot, are redacted as a whole."""
         # A job of the wire has its tags and its payload; one of a snapshot has them in its row.
-        return self.hides(None if "payload" in job else job.get("id"), origins_of_job(job))
+        return self.hides(None if "payload" in job else job.get("id"), ancestry_of_job(job))
 
     def names_of(self, id: str) -> list[str]:
         """Return the types and functions of a record and of those that it descends from, as far as the principal sees them."""
         return sorted({name for name in self._names(id, ()) if name is not None})
 
-    def _names(self, id: str | None, origins: Sequence[Origins]) -> Iterator[str | None]:
+    def _names(self, id: str | None, ancestry: Sequence[Ancestry]) -> Iterator[str | None]:
         """Yield the names of a record and of those that it descends from; None once if not all of them can be read."""
-        waiting = [*origins, *(() if id is None else self._origins_of([id]))]
+        waiting = [*ancestry, *(() if id is None else self._ancestry_of([id]))]
         seen = set() if id is None else {id}
         is_whole = True
         while waiting:
@@ -125,32 +125,32 @@ class StoreAccess(StoreReader):
             if len(visible) < len(above) or len(seen) + len(above) > _MOST_ANCESTORS:
                 is_whole = False
             seen |= above
-            waiting = self._origins_of(visible) if len(seen) <= _MOST_ANCESTORS else []
+            waiting = self._ancestry_of(visible) if len(seen) <= _MOST_ANCESTORS else []
         if not is_whole:
             yield None
 
-    def know_origins(self, ids: Sequence[str]) -> None:
+    def know_ancestry(self, ids: Sequence[str]) -> None:
         """Read the types of several records at once, also of records that the principal must not see: they decide about redaction."""
         if self.redaction.rules.by_type:
-            self._origins_of(ids)
+            self._ancestry_of(ids)
 
-    def _origins_of(self, ids: Sequence[str]) -> list[Origins]:
-        asked = [id for id in dict.fromkeys(ids) if id not in self._origins]
+    def _ancestry_of(self, ids: Sequence[str]) -> list[Ancestry]:
+        asked = [id for id in dict.fromkeys(ids) if id not in self._ancestries]
         for start in range(0, len(asked), MOST_ROWS):
             part = asked[start : start + MOST_ROWS]
-            self._origins.update(dict.fromkeys(part, Origins()))
+            self._ancestries.update(dict.fromkeys(part, Ancestry()))
             self._note_rows(self.store.views.rows(part)["promises"])
-        return [self._origins[id] for id in ids]
+        return [self._ancestries[id] for id in ids]
 
-    def note_origins(self, snapshot: Mapping[str, Any]) -> None:
+    def note_ancestry(self, snapshot: Mapping[str, Any]) -> None:
         """Take the types of the rows of a snapshot that is about to be shown: they may exist in no store, and in several states."""
         if self.redaction.rules.by_type:
-            self._origins_of([row["id"] for row in snapshot["promises"]])
+            self._ancestry_of([row["id"] for row in snapshot["promises"]])
             self._note_rows(snapshot["promises"])
 
     def _note_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
         for row in rows:
-            self._origins[row["id"]] = self._origins.get(row["id"], Origins()) | origins_of(row)
+            self._ancestries[row["id"]] = self._ancestries.get(row["id"], Ancestry()) | ancestry_of(row)
 
     def said(self, job: Mapping[str, Any], text: str) -> str | None:
         """Return a text of the handler of a job as it may be shown without the job; None if it is redacted as a whole.

@@ -26,7 +26,7 @@ from .parameters import BadParameter, Parameters
 from .principal import Principal
 from .receiving import MOST_UPLOADS, read_body
 from .redaction import Redaction
-from .rooms import DASHBOARD, Places, Room, Turns, room_of
+from .rooms import DASHBOARD, Room, RoomPlaces, Turns, room_of
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -126,8 +126,8 @@ class UiApp:
         self._reads = Turns("resonate-ui", _READS, _OWN_READS)
         self._acts = Turns("resonate-ui-actions", _ACTS)
         self._uploads = Turns("resonate-ui-uploads", _UPLOADS)
-        self._requests = Places(dashboard.options.requests, "ui.requests", "requests to the dashboard", 429)
-        self._arriving = Places(MOST_UPLOADS, "uploads", "recordings on their way", 429)
+        self._requests = RoomPlaces(dashboard.options.requests, "ui.requests", "requests to the dashboard", 429)
+        self._arriving = RoomPlaces(MOST_UPLOADS, "uploads", "recordings on their way", 429)
         self._ticker: Ticker | None = None
         self._has_indexes = dashboard.read_only  # a dashboard that only reads changes no file
 

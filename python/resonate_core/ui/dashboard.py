@@ -11,7 +11,7 @@ from .cursors import Cursors
 from .minute_counts import MinuteCounts
 from .open_recordings import OpenRecordings
 from .options import UiOptions
-from .redaction import Rules
+from .redaction import RedactionRules
 
 __all__ = ["Dashboard"]
 
@@ -39,14 +39,14 @@ class Dashboard:
     name: str | None = None
     is_recording: bool = False
     no_role: str | None = None
-    rules: Rules = field(init=False)
+    rules: RedactionRules = field(init=False)
     audit: Audit = field(init=False)
     recordings: OpenRecordings = field(init=False)
     minutes: MinuteCounts = field(init=False)
     cursors: Cursors = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rules = Rules(self.options)
+        self.rules = RedactionRules(self.options)
         self.audit = Audit(self.options.audit_kept)
         self.recordings = OpenRecordings(self.options)
         self.minutes = MinuteCounts(self.store)

@@ -15,7 +15,7 @@ from ..errors import ResonateError
 from .access import Refused
 from .principal import Principal
 from .receiving import until_disconnect
-from .rooms import DASHBOARD, Places, Room, room_of
+from .rooms import DASHBOARD, Room, RoomPlaces, room_of
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Send
@@ -45,7 +45,7 @@ class Ticker:
         self._store = store
         self._call = call
         self._streams = 0
-        self._places = Places(most, "ui.streams", "streams of events", 503)
+        self._places = RoomPlaces(most, "ui.streams", "streams of events", 503)
         self._changed = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
         self._number = 0

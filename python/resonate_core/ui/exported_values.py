@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.payloads import decoded
 from .access import StoreAccess
-from .lineage import Origins, origins_of, origins_of_job
+from .lineage import Ancestry, ancestry_of, ancestry_of_job
 from .payloads import encoded
 from .recording import Recording
 from .redaction import BUDGET, REDACTED
@@ -33,7 +33,7 @@ class ExportedValues:
 
     def __init__(self, access: StoreAccess, recording: Recording, n: int) -> None:
         self._access, self._redaction = access, access.redaction
-        self._known: dict[str, Origins] = {}
+        self._known: dict[str, Ancestry] = {}
         self._is_last = False
         if not self._redaction.rules.any:
             return
@@ -56,7 +56,7 @@ class ExportedValues:
             elif isinstance(one, Mapping):
                 waiting += (member for name, member in one.items() if name not in _VALUES)
                 if isinstance(one.get("id"), str):
-                    self._known[one["id"]] = self._known.get(one["id"], Origins()) | _origins(one)
+                    self._known[one["id"]] = self._known.get(one["id"], Ancestry()) | _ancestry(one)
 
     def redacted(self, value: Any, hidden: bool = False) -> Any:
         """Return JSON of the protocol or a snapshot with the values of payloads redacted.
@@ -80,10 +80,10 @@ class ExportedValues:
         if not self._redaction.rules.by_type:
             return False
         id = value.get("id")
-        waiting, seen = [_origins(value)], set[str]()
+        waiting, seen = [_ancestry(value)], set[str]()
         while waiting:  # those of the recording, which may not be in the store
             one = waiting.pop()
-            if self._access.hides(None, Origins(one.names)):
+            if self._access.hides(None, Ancestry(one.names)):
                 return True
             above = {*one.above, *([id] if isinstance(id, str) else [])} - seen
             seen |= above
@@ -132,10 +132,10 @@ class ExportedValues:
         return self._redaction.content(value) if self._is_last else value
 
 
-def _origins(value: Mapping[str, Any]) -> Origins:
+def _ancestry(value: Mapping[str, Any]) -> Ancestry:
     job = value.get("job")
     row = {**value, "job": job if isinstance(job, Mapping) else {}}
-    return origins_of(row) | origins_of_job(value)
+    return ancestry_of(row) | ancestry_of_job(value)
 
 
 def _placeholders(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..explain.call_tree import function_of
 
-__all__ = ["RERUN_OF", "RERUN_TYPES", "Origins", "origins_of", "origins_of_job"]
+__all__ = ["RERUN_OF", "RERUN_TYPES", "Ancestry", "ancestry_of", "ancestry_of_job"]
 
 #: The tag of a job that was enqueued again from the dashboard: the id of the job that it was made from.
 RERUN_OF = "rerun_of"
@@ -20,7 +20,7 @@ _ABOVE = (RERUN_OF, "resonate:parent", "resonate:origin", "resonate:branch", "re
 
 
 @dataclass(frozen=True)
-class Origins:
+class Ancestry:
     """What decides whether the values of a record are redacted.
 
     Attributes:
@@ -31,33 +31,33 @@ class Origins:
     names: frozenset[str] = frozenset()
     above: frozenset[str] = frozenset()
 
-    def __or__(self, other: Origins) -> Origins:
-        return Origins(self.names | other.names, self.above | other.above)
+    def __or__(self, other: Ancestry) -> Ancestry:
+        return Ancestry(self.names | other.names, self.above | other.above)
 
 
-def origins_of(row: Mapping[str, Any]) -> Origins:
+def ancestry_of(row: Mapping[str, Any]) -> Ancestry:
     """Return those of a promise, of the wire or of a snapshot, with its job.
 
     Example:
-        >>> from resonate_core.ui.lineage import origins_of
-        >>> found = origins_of({"id": "b", "job": {"type": "mail"}, "tags": {"rerun_of": "a", "rerun_types": '["card"]'}})
+        >>> from resonate_core.ui.lineage import ancestry_of
+        >>> found = ancestry_of({"id": "b", "job": {"type": "mail"}, "tags": {"rerun_of": "a", "rerun_types": '["card"]'}})
         >>> sorted(found.names), sorted(found.above)
         (['card', 'mail'], ['a'])
     """
-    return _origins(row.get("id"), row.get("job", {}).get("type"), row.get("tags"), row.get("param"))
+    return _ancestry(row.get("id"), row.get("job", {}).get("type"), row.get("tags"), row.get("param"))
 
 
-def origins_of_job(job: Mapping[str, Any]) -> Origins:
+def ancestry_of_job(job: Mapping[str, Any]) -> Ancestry:
     """Return those of a job of the wire."""
-    return _origins(job.get("id"), job.get("type"), job.get("tags"), job.get("payload"))
+    return _ancestry(job.get("id"), job.get("type"), job.get("tags"), job.get("payload"))
 
 
-def _origins(id: Any, type: Any, tags: Any, param: Any) -> Origins:
+def _ancestry(id: Any, type: Any, tags: Any, param: Any) -> Ancestry:
     """A recording that a client wrote may hold anything."""
     tags = tags if isinstance(tags, Mapping) else {}
     names = [type, function_of(param) if isinstance(param, Mapping) else None, *_types_in(tags.get(RERUN_TYPES))]
     above = [tags[name] for name in _ABOVE if name in tags and tags[name] != id]
-    return Origins(*(frozenset(one for one in some if isinstance(one, str)) for some in (names, above)))
+    return Ancestry(*(frozenset(one for one in some if isinstance(one, str)) for some in (names, above)))
 
 
 def _types_in(text: Any) -> Iterable[str]:

@@ -50,7 +50,7 @@ def preview(
     status, data = (200, None) if bulk else answers[0]
     error = None if 200 <= status <= 300 else data if isinstance(data, str) else json.dumps(data)
     after = changed.snapshot()
-    access.note_origins(after)
+    access.note_ancestry(after)
     until = min(now + horizon, 2**63 - 2)
     later, cut = _later(access, changed, clocks[0], unchanged, clocks[1], until)
     changes = changes_shown(access, before, after, partial=True)

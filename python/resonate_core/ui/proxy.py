@@ -25,7 +25,7 @@ from .options import ROLES, Role, UiOptions
 from .principal import Principal
 from .proxy_senders import Sender, Senders
 from .receiving import MOST_UPLOADS, read_body, until_disconnect
-from .rooms import Places, Room
+from .rooms import Room, RoomPlaces
 
 if TYPE_CHECKING:
     import httpx
@@ -84,9 +84,9 @@ class ServerUi:
         self._asking: dict[tuple[bytes | None, bytes | None], asyncio.Future[dict[str, Any] | None]] = {}
         self._senders = Senders(role, token is not None)
         most = UiOptions()
-        self._requests = Places(most.requests, "of one sender", "requests to the dashboard", 429)
-        self._streams = Places(most.streams, "of one sender", "streams of events", 503)
-        self._arriving = Places(MOST_UPLOADS, "of one sender", "recordings on their way", 429)
+        self._requests = RoomPlaces(most.requests, "of one sender", "requests to the dashboard", 429)
+        self._streams = RoomPlaces(most.streams, "of one sender", "streams of events", 503)
+        self._arriving = RoomPlaces(MOST_UPLOADS, "of one sender", "recordings on their way", 429)
         self._hosts = frozenset(name.lower() for name in hosts)
         self._assets = Assets()
         self._client = PerProcess(self._connect)

@@ -8,7 +8,7 @@ from typing import Any
 from ..base.instants import NEVER
 from ..base.states import ended_at, next_at
 from .access import VALUES, StoreAccess
-from .lineage import origins_of
+from .lineage import ancestry_of
 from .payloads import BRIEF, SHOWN, shown
 from .policies import policy_in_words
 from .redaction import REDACTED, Redaction
@@ -79,7 +79,7 @@ def promise(
     access: StoreAccess, given: Mapping[str, Any], *, type: str | None = None, brief: bool = False, most: int = SHOWN
 ) -> dict[str, Any]:
     """Return a promise for a view; `type` is that of its job, if it is known."""
-    known = origins_of({**given, **({} if type is None else {"job": {"type": type}})})
+    known = ancestry_of({**given, **({} if type is None else {"job": {"type": type}})})
     hidden = access.hides(given["id"] if type is None else None, known)
     most = BRIEF if brief else most
     made = dict(given)
@@ -92,7 +92,7 @@ def promise(
 def schedule(access: StoreAccess, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schedule for a view; `nextRunAt` is None if it never runs again, or not until it is resumed."""
     row = {"id": None, "param": given["promiseParam"], "tags": given["promiseTags"], "job": given.get("job", {})}
-    hidden = access.hides(None, origins_of(row))
+    hidden = access.hides(None, ancestry_of(row))
     made = {**given, "promiseParam": shown(given["promiseParam"], access.redaction, hidden=hidden)}
     made["promiseTags"] = access.redaction.pairs(given["promiseTags"])
     if given["nextRunAt"] == NEVER or given.get("paused"):

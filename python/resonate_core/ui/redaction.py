@@ -23,7 +23,7 @@ from .assignments import NAMERS, Assignments
 from .options import UiOptions
 from .parameters import BadParameter
 
-__all__ = ["BUDGET", "DEEPEST", "REDACTED", "Redaction", "Rules"]
+__all__ = ["BUDGET", "DEEPEST", "REDACTED", "Redaction", "RedactionRules"]
 
 REDACTED = "[redacted]"
 #: The most levels of JSON that are examined, shown and taken, JSON in texts included. Deeper JSON is redacted, or shown as text.
@@ -61,7 +61,7 @@ _AROUND = " \t\r\n\f\v\ufeff\ufffe\u200b\u00a0"
 _LONGEST_NUMBER, _LONG_NUMBER = 640, re.compile(r"(?<!\d)\d{640}", re.ASCII)
 
 
-class Rules:
+class RedactionRules:
     """Which keys and types are redacted.
 
     Args:
@@ -69,8 +69,8 @@ class Rules:
 
     Example:
         >>> from resonate_core.ui.options import UiOptions
-        >>> from resonate_core.ui.redaction import Rules
-        >>> rules = Rules(UiOptions(redact_keys=["password", "*_token"], redact_types=["card:*"]))
+        >>> from resonate_core.ui.redaction import RedactionRules
+        >>> rules = RedactionRules(UiOptions(redact_keys=["password", "*_token"], redact_types=["card:*"]))
         >>> rules.hides_key("Password"), rules.hides_key("api_token"), rules.hides_key("token"), rules.hides_type("card:charge")
         (True, True, False, True)
     """
@@ -137,7 +137,7 @@ class Redaction:
         count: The number of values that were replaced in their place.
     """
 
-    def __init__(self, rules: Rules, budget: int = BUDGET) -> None:
+    def __init__(self, rules: RedactionRules, budget: int = BUDGET) -> None:
         self.rules = rules
         self.left = budget
         self.count = 0

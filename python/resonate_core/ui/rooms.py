@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from .access import Refused
 from .principal import Principal
 
-__all__ = ["DASHBOARD", "TENANTS", "Places", "Room", "Turns", "room_of"]
+__all__ = ["DASHBOARD", "TENANTS", "Room", "RoomPlaces", "Turns", "room_of"]
 
 #: A prefix and "", or "" and a role.
 Room: TypeAlias = "tuple[str, str]"
@@ -38,7 +38,7 @@ def room_of(principal: Principal) -> Room:
     return (principal.prefix, "") if principal.prefix else ("", principal.role)
 
 
-class Places:
+class RoomPlaces:
     """A number of places in each room. Call its methods on one thread at a time.
 
     Args:

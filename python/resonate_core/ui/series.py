@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from ..errors import ResonateError
-from ..explain.call_tree import Requests
+from ..explain.call_tree import RequestSender
 from .access import StoreAccess
 
 __all__ = ["COUNTED", "days_of", "means_of", "points_of", "series_of"]
@@ -77,7 +77,7 @@ def means_of(access: StoreAccess, hours: int = 24) -> dict[str, Any]:
     }
 
 
-def _depth(access: Requests, queue: str | None) -> int:
+def _depth(access: RequestSender, queue: str | None) -> int:
     stats = access.send("job.stats", {} if queue is None else {"queue": queue})["queues"]
     return sum(int(one["counts"]["pending"]) for one in stats)
 

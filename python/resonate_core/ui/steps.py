@@ -60,7 +60,7 @@ def changes_shown(
     """
     states = []
     for snapshot in (before, after):
-        access.note_origins(snapshot)
+        access.note_ancestry(snapshot)
         visible = ((key, record) for key, record in records_of(snapshot).items() if access.principal.sees(_owner(key, record)))
         shown = {key: records.record(access, key[0], record) for key, record in visible}
         if partial:

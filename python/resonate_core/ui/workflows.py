@@ -41,7 +41,7 @@ def workflows(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> d
     held = access.find_all("task", pending)
     waits = _waits(access, [id for id, task in held.items() if task["state"] == "suspended"])
     failed = {one.task: one for one in failed_attempts(access.store).held(held.get, ids=pending)}
-    access.know_origins([one["id"] for one in found.items])
+    access.know_ancestry([one["id"] for one in found.items])
     now = access.store.now
     items = []
     for root in found.items:
@@ -78,7 +78,7 @@ def workflow(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> di
     id = given.need("id")
     tree = calls_of(access, id, family=lambda root: access.family(root, _MOST_CALLS))
     calls = [call for call, _ in in_order(tree)]
-    access.know_origins([call.id for call in calls])
+    access.know_ancestry([call.id for call in calls])
     now = access.store.now
     made: dict[str, dict[str, Any]] = {}
     for call in reversed(calls):  # children before their callers, without recursion

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from .._core import Store
-from ..calls.wakeup import Wakeup as CommitWakeup
+from ..calls.wakeup import Wakeup
 from .job_source import JobSource, Queues
 from .store_client import StoreClient
 from .threads import Threads
 from .url_client import UrlClient
 
-__all__ = ["Environment", "HandlerPool", "Target", "Wakeup", "WorkerStore", "default", "open_client"]
+__all__ = ["ClaimWakeup", "Environment", "HandlerPool", "Target", "WorkerStore", "default", "open_client"]
 
 
 @runtime_checkable
@@ -36,7 +36,7 @@ Target = Store | WorkerStore | str | os.PathLike[str]
 _numbers = itertools.count(1)
 
 
-class Wakeup(Protocol):
+class ClaimWakeup(Protocol):
     """Calls a function when there may be something to claim, while its `with` block runs."""
 
     def __enter__(self) -> object:
@@ -92,9 +92,9 @@ def client_threads(worker: str) -> concurrent.futures.Executor:
     return concurrent.futures.ThreadPoolExecutor(5, thread_name_prefix=f"{worker}-store")
 
 
-def commit_wakeup(client: JobSource, loop: asyncio.AbstractEventLoop, wake: Callable[[], None], queues: Queues) -> Wakeup:
+def commit_wakeup(client: JobSource, loop: asyncio.AbstractEventLoop, wake: Callable[[], None], queues: Queues) -> ClaimWakeup:
     """Return the wake-up by commits of this process, or by the stream of a server."""
-    wakeup = CommitWakeup(lambda descriptor: client.watch(descriptor, queues))
+    wakeup = Wakeup(lambda descriptor: client.watch(descriptor, queues))
     wakeup.listen(loop, wake)
     return wakeup
 
@@ -106,7 +106,7 @@ class Environment:
     Attributes:
         connect: Opens the client of a target, with a token and the most bytes of an answer.
         name: Returns a name for a worker that was given none.
-        wakeup: Makes a `Wakeup` from a client, an event loop, the function to call in the loop, and the queues of the worker.
+        wakeup: Makes a `ClaimWakeup` from a client, an event loop, the function to call in the loop, and the queues of the worker.
         handler_pool: Makes a `HandlerPool` from the number of calls at once, the function that runs one item, and a name.
         client_pool: Makes the executor of the requests that take time, from the name of the worker.
         client: Returns the client with which code in this environment uses a worker that was made outside of it. None: the
@@ -117,7 +117,7 @@ class Environment:
 
     connect: Callable[[Target, str | None, int | None], JobSource] = open_client
     name: Callable[[], str] = process_name
-    wakeup: Callable[[JobSource, asyncio.AbstractEventLoop, Callable[[], None], Queues], Wakeup] = commit_wakeup
+    wakeup: Callable[[JobSource, asyncio.AbstractEventLoop, Callable[[], None], Queues], ClaimWakeup] = commit_wakeup
     handler_pool: Callable[[int, Callable[[Any], None], str], HandlerPool] = Threads
     client_pool: Callable[[str], concurrent.futures.Executor] = client_threads
     client: Callable[[], JobSource] | None = None

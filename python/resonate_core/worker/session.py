@@ -16,7 +16,7 @@ from ..base.stopwatch import doubled
 from ..errors import ResonateError
 from ..http.deadline import within
 from .claiming import Round, run_round
-from .environment import Wakeup
+from .environment import ClaimWakeup
 from .events import Events
 from .execution import WorkItem
 from .executor import Executor
@@ -65,7 +65,7 @@ class WorkerSession:
         ready: Set once it claims jobs.
     """
 
-    _wakeup: Wakeup
+    _wakeup: ClaimWakeup
 
     def __init__(self, parts: WorkerParts, alone: bool = False) -> None:
         self._parts = parts

@@ -10,7 +10,7 @@ from ..._core import cron_next
 from ...calls.call import envelope
 from ...errors import Invalid
 from . import pools
-from .rows import Row, Rows, Source
+from .rows import Row, Rows, RowSource
 
 __all__ = ["NEEDS", "NEW", "OLD", "Data", "Operation", "Resolver", "corrupt", "request"]
 
@@ -57,7 +57,7 @@ class Resolver:
 
     most_occurrences = 40
 
-    def __init__(self, model: Source) -> None:
+    def __init__(self, model: RowSource) -> None:
         self.model = model
 
     @property

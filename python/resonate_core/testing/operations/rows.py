@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ..._core import Store
 
-__all__ = ["Row", "Rows", "RowsOfStore", "Source", "gathering", "is_pending", "job_state"]
+__all__ = ["Row", "RowSource", "Rows", "RowsOfStore", "gathering", "is_pending", "job_state"]
 
 Row = dict[str, Any]
 """A row as `Store.snapshot` shows it."""
@@ -40,7 +40,7 @@ class Rows(Protocol):
         """Rows of queues."""
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """Has the present rows."""
 
     @property
@@ -49,7 +49,7 @@ class Source(Protocol):
 
 
 class RowsOfStore:
-    """The rows of a store at the last `refresh`, and their `Source`.
+    """The rows of a store at the last `refresh`, and their `RowSource`.
 
     Args:
         store: Whose rows.

@@ -21,7 +21,7 @@ from .network import never
 if TYPE_CHECKING:
     from .world_interface import WorldInterface
 
-__all__ = ["AppServer", "Transport", "client"]
+__all__ = ["AppServer", "SimulatedTransport", "client"]
 
 Message = MutableMapping[str, Any]
 App = Callable[..., Awaitable[Any]]
@@ -40,7 +40,7 @@ class AppServer:
         self.context = context
         self.incarnation: Incarnation = context[current_incarnation]
         self.state: dict[str, Any] = {}
-        self.exchanges: set[Exchange] = set()
+        self.exchanges: set[AppExchange] = set()
 
     async def serve(self, ready: Callable[[], None]) -> None:
         """Run the lifespan of the app, until the process crashes.
@@ -76,7 +76,7 @@ class AppServer:
 _ASGI = {"version": "3.0", "spec_version": "2.4"}
 
 
-class Exchange(httpx.AsyncByteStream):
+class AppExchange(httpx.AsyncByteStream):
     """One request and its response, which is read as it comes."""
 
     def __init__(self, server: AppServer, scope: Message, body: bytes, number: int) -> None:
@@ -186,10 +186,10 @@ async def _within(waiting: Awaitable[Any], timeout: float | None) -> Any:
 
 def client(world: WorldInterface, server: Callable[[], AppServer | None], **options: Any) -> httpx.AsyncClient:
     """Make a client whose requests go through the network of the simulation."""
-    return httpx.AsyncClient(transport=Transport(world, server), **options)
+    return httpx.AsyncClient(transport=SimulatedTransport(world, server), **options)
 
 
-class Transport(httpx.AsyncBaseTransport):
+class SimulatedTransport(httpx.AsyncBaseTransport):
     """Calls an app of the simulation, through the network.
 
     Args:
@@ -234,7 +234,7 @@ class Transport(httpx.AsyncBaseTransport):
             await asyncio.sleep(late / 1000)
         return httpx.Response(start["status"], headers=start.get("headers", []), stream=exchange, request=request)
 
-    def _begin(self, request: httpx.Request, body: bytes) -> Exchange:
+    def _begin(self, request: httpx.Request, body: bytes) -> AppExchange:
         server = self._server()
         if server is None or server.incarnation.dead or server.incarnation.dying:
             raise httpx.ConnectError("the server is down (simulated)")
@@ -254,7 +254,7 @@ class Transport(httpx.AsyncBaseTransport):
             "server": (url.host, url.port or 80),
             "state": dict(server.state),
         }
-        exchange = Exchange(server, scope, body, self._world._number())
+        exchange = AppExchange(server, scope, body, self._world._number())
         server.exchanges.add(exchange)
         server.context.copy().run(self._world._loop.create_task, exchange.run(), name=f"{request.method} {url.path}")
         return exchange

@@ -28,7 +28,7 @@ from .incarnation import Incarnation, current_incarnation
 from .machine import NoMachine
 from .steps import (
     NEVER,
-    Reader,
+    PipeCallback,
     SimulatedFuture,
     SimulatedTask,
     Step,
@@ -92,8 +92,8 @@ class SimulationLoop(NoMachine):
         self._number = itertools.count(1)
         self._task_number = itertools.count(1)
         self._outside = incarnation
-        self._readers: dict[int, Reader] = {}
-        self._left: list[Reader] = []  # of processes that have crashed
+        self._readers: dict[int, PipeCallback] = {}
+        self._left: list[PipeCallback] = []  # of processes that have crashed
         self._poll: Any = None
         self._most_steps = most_steps
         self._thread = threading.get_ident()
@@ -346,7 +346,7 @@ class SimulationLoop(NoMachine):
                 reader.pending = True
                 self.call_soon(reader, context=reader.context)
 
-    def reads(self, reader: Reader) -> bool:
+    def reads(self, reader: PipeCallback) -> bool:
         """Whether a reader has not been removed."""
         return self._readers.get(reader.descriptor) is reader
 
@@ -357,7 +357,7 @@ class SimulationLoop(NoMachine):
             raise NotSimulated("a descriptor that is no pipe, in loop.add_reader")
         if self._poll is None:
             self._poll = select.poll()
-        self._readers[descriptor] = Reader(self, descriptor, callback, args)
+        self._readers[descriptor] = PipeCallback(self, descriptor, callback, args)
         self._poll.register(descriptor, select.POLLIN)
         self.changed = True
 

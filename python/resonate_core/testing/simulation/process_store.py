@@ -11,10 +11,10 @@ from ..._core import Jobs as CoreJobs, ManualClock, Promise, Promises as CorePro
 from ...aio import AsyncStoreJobs, AsyncStorePromises
 from ...calls import jobs, promises
 from ...calls.async_faces import AsyncQueues, AsyncSchedules, AsyncTasks
-from ...calls.attempts import Attempts
 from ...calls.call import Call, Together, answers_together, envelope
 from ...calls.faces import AsyncRunner, Runner, sent
 from ...calls.outcome import Seconds, still_pending, timeout_seconds, value_of
+from ...calls.retries import Retries
 from ...calls.sync_faces import Jobs, Promises, Queues, Schedules, Tasks
 from ...errors import StoreBusy, Unreachable
 from .worker_client import WorkerClient
@@ -88,16 +88,16 @@ class _AsyncRunner(_Calls, AsyncRunner):
         return await self._until_answered(lambda: self.store._call(kind, execute), again)
 
     async def _until_answered(self, once: Callable[[], Awaitable[T]], again: bool) -> T:
-        attempts = Attempts(again, _RETRY_FOR)
+        retries = Retries(again, _RETRY_FOR)
         while True:
             try:
                 return await once()
             except Unreachable as error:
-                await asyncio.sleep(attempts.pause_after(error))
+                await asyncio.sleep(retries.pause_after(error))
             except StoreBusy as error:
                 busy = Unreachable(str(error), 503)
                 busy.executed = False
-                await asyncio.sleep(attempts.pause_after(busy))
+                await asyncio.sleep(retries.pause_after(busy))
 
     async def together(self, calls: Together[T]) -> T:
         kind = f"{len(calls.calls)} of {calls.calls[0].kind}" if calls.calls else "nothing"

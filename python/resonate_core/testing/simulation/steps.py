@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NEVER",
-    "Reader",
+    "PipeCallback",
     "SimulatedFuture",
     "SimulatedTask",
     "Step",
@@ -176,7 +176,7 @@ class Timer(asyncio.TimerHandle):
             asyncio.Handle.cancel(self)
 
 
-class Reader:
+class PipeCallback:
     """A callback of a pipe."""
 
     __slots__ = ("args", "callback", "context", "descriptor", "loop", "pending")

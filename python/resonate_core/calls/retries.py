@@ -7,14 +7,14 @@ from random import uniform
 from ..base.stopwatch import doubled, seconds
 from ..errors import Unreachable
 
-__all__ = ["Attempts"]
+__all__ = ["Retries"]
 
 #: Seconds: the first and the longest pause before a request is sent again. Each is doubled, and shortened by up to a half by chance,
 #: so that the clients of a server that was away do not all send at one instant.
 _FIRST, _LONGEST = 0.1, 5.0
 
 
-class Attempts:
+class Retries:
     """The attempts of one call.
 
     Args:
