@@ -6,7 +6,8 @@ from typing import Any
 
 from .findings import Finding, SceneFailed
 from .player import SceneClient
-from .requests import V25, V26, Reply
+from .reply_form import status_in
+from .requests import V26, Reply
 from .rules import section
 
 __all__ = ["Expectation"]
@@ -33,7 +34,7 @@ class Expectation:
         Raises:
             SceneFailed: It is another one.
         """
-        expected = 400 if right == 422 and self.client.version == V25 else right
+        expected = status_in(self.client.version, right)
         if self._judges and reply.status != expected:
             self._refuse(reply.status, f"{self.source}: status {expected}")
 

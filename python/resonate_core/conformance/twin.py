@@ -16,6 +16,7 @@ from .exchange import JudgedServer, TimedAnswer, local_ms
 from .findings import Finding, NotJudged, SceneFailed
 from .instants import ServerTime
 from .reference import Model
+from .reply_form import fault_of
 from .rules import rule_of
 
 __all__ = ["Twin"]
@@ -211,23 +212,14 @@ def _hidden(value: Any, opaque: Collection[str]) -> Any:
 
 def _problem_of(answer: TimedAnswer) -> str | None:
     """The first fault in the form of an answer, or None."""
-    request, body = answer.request, answer.body
-    if not isinstance(body, dict) or not {"kind", "head", "data"} <= set(body) or not isinstance(body["head"], dict):
-        return "the answer must be an envelope of kind, head and data, as JSON"
-    head = body["head"]
-    status = head.get("status")
-    if type(status) is not int:
-        return f"head.status must be an integer, got {status!r}"
-    if body["kind"] != request["kind"] or head.get("corrId") != request["head"]["corrId"]:
-        return "kind and corrId must be those of the request"
-    if head.get("version") != request["head"]["version"] and status in (200, 300):
-        return f"head.version must be {request['head']['version']!r}, got {head.get('version')!r}"
+    fault = fault_of(answer.request, answer.body)
+    if fault is not None:
+        return fault
+    status = answer.body["head"]["status"]
     if answer.http_status != status:
         return f"the HTTP status must be head.status, {status}, got {answer.http_status}"
     if answer.content_type.partition(";")[0].strip() != "application/json":
         return f"the content type must be application/json, got {answer.content_type!r}"
-    if status not in (200, 300) and not isinstance(body["data"], str):
-        return f"the data of an error must be a string, got {body['data']!r}"
     return None
 
 

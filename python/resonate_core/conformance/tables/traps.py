@@ -120,6 +120,18 @@ class Cell:
         """Whether the combination is left out, with a reason."""
         return self.code.startswith("-")
 
+    @property
+    def status(self) -> int | None:
+        """The status of the reply; None for steps. A refused action ("i400") is in a reply of 200."""
+        if self.code.startswith("i"):
+            return 200
+        return int(self.code[:3]) if self.code[0].isdigit() else None
+
+    @property
+    def letter(self) -> str:
+        """What the reply shows: a letter, "i400", or nothing."""
+        return self.code[3:] if self.code[0].isdigit() else self.code
+
 
 def _cells(version: str, table: str) -> list[Cell]:
     cells = []
