@@ -21,34 +21,29 @@ import pytest
 import pgbouncer
 import postgres_schemas
 import postgres_server
+import resonate_core as rc
 import tiers
 from temporary_files import place_of_files
-
-SUBJECT = os.environ.get("RESONATE_TEST_SUBJECT", "store")
-"""What the tests judge: "store" (the module), or "reference" (the Python model, which is thereby judged itself)."""
-
-if SUBJECT == "reference":
-    import reference_subject as subject
-else:
-    import resonate_core as subject
 
 
 @dataclass(frozen=True)
 class BackEnd:
-    """One storage.
+    """One storage, or another end with the interface of a store: the app over HTTP, the reference model.
 
     Attributes:
-        name: The name of the storage, which is in the ids of tests.
+        name: The name of the storage or end, which is in the ids of tests.
         open: Opens an empty store with the given options.
         missing: Why it cannot be used here, or None.
         check_each_step: Whether its stores check the invariants after each request and step. A durable store with `check=True`
             runs no group commit, so that durable stores check their whole state after each test instead.
+        clock_type: The class of the manual clock of its stores.
     """
 
     name: str
     open: Callable[..., Any]
     missing: str | None = None
     check_each_step: bool = True
+    clock_type: type[Any] = rc.ManualClock
 
 
 _files = itertools.count()
@@ -67,17 +62,17 @@ def new_file() -> Path:
 def open_file(**options: Any) -> Any:
     """An empty store in a SQLite file. Without fsync: what a loss of power does has tests of its own."""
     options.setdefault("durability", "normal")
-    return subject.Store(new_file(), **options)
+    return rc.Store(new_file(), **options)
 
 
 def open_in_postgres(**options: Any) -> Any:
     """An empty store in a schema of the shared PostgreSQL server."""
-    return schemas_of_postgres().open(subject.Store, **options)
+    return schemas_of_postgres().open(rc.Store, **options)
 
 
 def open_behind_pgbouncer(**options: Any) -> Any:
     """An empty store in a schema of the shared PostgreSQL server, behind a pooler in transaction mode."""
-    return schemas_of_postgres().open(lambda url, **more: subject.Store(pgbouncer.shared().url(url), **more), **options)
+    return schemas_of_postgres().open(lambda url, **more: rc.Store(pgbouncer.shared().url(url), **more), **options)
 
 
 def schemas_of_postgres() -> postgres_schemas.Schemas:
@@ -86,16 +81,14 @@ def schemas_of_postgres() -> postgres_schemas.Schemas:
 
 
 def _make_tables(url: str) -> None:
-    subject.Store(url, clock=subject.ManualClock(0)).close()
+    rc.Store(url, clock=rc.ManualClock(0)).close()
 
 
 def no_postgres() -> str | None:
     """Why stores in PostgreSQL cannot be tested here, or None. Opens no store: see tests/mutants/forking.py."""
-    import resonate_core
-
     if not tiers.runs(tiers.ALL):
         return f"the tier {tiers.wanted()} has no PostgreSQL; scripts/test --all has"
-    if not hasattr(resonate_core.Store, "url"):
+    if not hasattr(rc.Store, "url"):
         return "this build of resonate_core opens no URL of PostgreSQL"
     return postgres_server.missing()
 
@@ -105,11 +98,10 @@ PGBOUNCER = BackEnd("pgbouncer", open_behind_pgbouncer, missing=POSTGRES.missing
 """PostgreSQL behind a pooler. Not one of BACK_ENDS: only tests of what a pooler can change run on it."""
 
 BACK_ENDS = [
-    BackEnd("memory" if SUBJECT == "store" else "reference", lambda **options: subject.Store(None, **options)),
+    BackEnd("memory", lambda **options: rc.Store(None, **options)),
+    BackEnd("sqlite", open_file, check_each_step=False),
+    POSTGRES,
 ]
-if SUBJECT == "store":
-    BACK_ENDS.append(BackEnd("sqlite", open_file, check_each_step=False))
-    BACK_ENDS.append(POSTGRES)
 
 
 def require(back_end: BackEnd) -> None:
@@ -118,8 +110,3 @@ def require(back_end: BackEnd) -> None:
         # A machine without PostgreSQL still runs the other tests; CI sets the variable, so nothing is skipped there.
         refuse = pytest.fail if os.environ.get("RESONATE_REQUIRE_BACK_ENDS") else pytest.skip
         refuse(f"storage {back_end.name}: {back_end.missing}")
-
-
-ManualClock = subject.ManualClock
-Refused = subject.Refused if SUBJECT == "reference" else subject.errors.ResonateError
-"""What the store raises where no reply can carry the refusal (a tick into the past, a broken snapshot)."""

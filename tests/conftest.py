@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import postgres_server
 import tiers
-from backends import BACK_ENDS, PGBOUNCER, POSTGRES, SUBJECT, BackEnd, ManualClock, Refused, require, schemas_of_postgres
+from backends import BACK_ENDS, PGBOUNCER, POSTGRES, BackEnd, require, schemas_of_postgres
 from homes import HOMES, Home
 from property.session_summary import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
 
@@ -31,7 +31,7 @@ __all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedo
 
 def pytest_configure(config: pytest.Config) -> None:
     """Offers one PostgreSQL server to all processes of the run, which the first test that needs it starts; stops it at the end."""
-    if SUBJECT == "store" and not hasattr(config, "workerinput"):
+    if not hasattr(config, "workerinput"):
         offer = contextlib.ExitStack()
         offer.enter_context(postgres_server.offered())
         config.add_cleanup(offer.close)
@@ -45,7 +45,7 @@ def pytest_collection_finish() -> None:
 def pytest_report_header() -> list[str]:
     """Prints which storages are tested, and which are missing."""
     used = ", ".join(b.name for b in BACK_ENDS if b.missing is None)
-    lines = [f"resonate subject: {SUBJECT}; storages: {used}"]
+    lines = [f"resonate storages: {used}"]
     return lines + [f"resonate storage MISSING: {b.name} ({b.missing})" for b in [*BACK_ENDS, PGBOUNCER] if b.missing is not None]
 
 
@@ -118,7 +118,7 @@ def make_store(back_end: BackEnd, request: pytest.FixtureRequest) -> Iterator[Ca
     recorded = TRACES and back_end.name == "memory" and "conformance" in request.node.nodeid and name not in NOT_RECORDED
 
     def make(**options: Any) -> Any:
-        options.setdefault("clock", ManualClock(0))
+        options.setdefault("clock", back_end.clock_type(0))
         check_later = "check" not in options and not back_end.check_each_step
         options.setdefault("check", back_end.check_each_step)
         made.append(back_end.open(**options))
@@ -147,28 +147,6 @@ def store(make_store: Callable[..., Any]) -> Any:
     return make_store()
 
 
-@pytest.fixture
-def clock_type() -> type:
-    """The manual clock's class."""
-    return ManualClock
-
-
-@pytest.fixture
-def refused() -> type[Exception]:
-    """Returns the error that the store raises when it refuses a request that has no reply."""
-    return Refused
-
-
-NOT_OF_THE_MODEL = {
-    "test_s6_invariants": "it names no invariants",
-    "test_s6_steps": "it checks no steps",
-    "is_not_exponential": "its globs are regular expressions",
-    "test_deep_values": "it copies what it is given, recursively",
-    "test_values_that_json_does_not_have": "it takes what a JSON reader gives",
-    "test_system_clock": "it has no other clock than its own",
-}
-
-
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leaves out the modules of tiers that this run does not have, without importing them."""
     return True if tiers.ignored(collection_path) else None
@@ -176,11 +154,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 @pytest.hookimpl(trylast=True)  # after the markers of tests/conformance/conftest.py
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects tests of other tiers and, when the reference model is tested, of what it does not implement."""
+    """Deselects tests of other tiers."""
     kept, out = tiers.split(items)
-    if SUBJECT == "reference":
-        out += [i for i in kept if any(word in i.nodeid for word in NOT_OF_THE_MODEL)]
     if out:
         config.hook.pytest_deselected(items=out)
-        left = set(out)
-        items[:] = [i for i in items if i not in left]
+        items[:] = kept

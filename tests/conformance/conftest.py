@@ -1,10 +1,13 @@
-"""Runs the conformance tests on every end: each storage, the app over HTTP, some of them also a real server.
+"""Runs the conformance tests on every end: each storage, the app over HTTP, the reference model, some of them also a real server.
 
 The tier decides which ends (tests/tiers.py). A cell of a table judges the machine, so the fast tier runs it in memory; the modules of
 STORING, which write and search every table, judge a storage and run on SQLite too; those of OVER_A_SOCKET judge a server and run over a
 socket too. CI adds all storages and the app, and runs STORING on PostgreSQL behind a pooler. `scripts/test --full` runs all tests on all
 ends. Two kinds run there alone: those about the shape of requests in durable stores, and on PostgreSQL the cells of tables that are
 refused. A refusal is decided from the same rows as what is done, and the rest of the table reads and writes them.
+
+The reference model (`resonate_core.conformance.reference`) is one of the ends. A test of something that the model does not have has a
+marker, and does not run on it: `@pytest.mark.not_of_the_model("it has no typed calls")`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from typing import Any
 import pytest
 
 import tiers
-from backends import BACK_ENDS, PGBOUNCER, POSTGRES, SUBJECT, BackEnd, require
+from backends import BACK_ENDS, PGBOUNCER, POSTGRES, BackEnd, require
+from conformance.model_store import MODEL
+from resonate_core.errors import ResonateError
 
 OVER_A_SOCKET = ("test_s3_shape", "test_s8_fine_print", "test_debug_operations", "test_versions_of_both_dialects")
 """The modules that also run against a real server: envelopes of every shape, and PROTOCOL 8."""
@@ -38,6 +43,15 @@ STORING = (
 )
 """The ten modules that together write and search every table: the fast tier runs them on SQLite, and CI behind a pooler."""
 
+LARGE = (
+    "test_a_thousand_a_request",
+    "test_a_thousand_are_most",
+    "test_a_thousand_leave_at_once",
+    "test_no_window_holds_more_than_the_rate",
+    "test_s4_a_tick_goes_on_to_the_last_step",
+)
+"""Tests with many rows, each of which the model reads for each request: CI runs them on the model, the fast tier does not."""
+
 
 def _behind_http(name: str) -> BackEnd:
     try:
@@ -47,11 +61,11 @@ def _behind_http(name: str) -> BackEnd:
     return BackEnd(name, OVER_HTTP[name])
 
 
-def _tier(end: BackEnd, module: str) -> str:
-    """The tier in which the tests of a module run on an end."""
+def _tier(end: BackEnd, module: str, test: str) -> str:
+    """The tier in which a test of a module runs on an end."""
     name = end.name
     if name in ("memory", "reference", "socket"):
-        return tiers.FAST
+        return tiers.ALL if end is MODEL and test in LARGE else tiers.FAST
     if name == "pgbouncer":
         return tiers.ALL if module in STORING else tiers.FULL
     if name == "sqlite" and module in STORING:
@@ -65,18 +79,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     chosen = list(BACK_ENDS)
     module = metafunc.module.__name__.rpartition(".")[2]
-    if SUBJECT == "store":
-        if module not in NOT_OVER_HTTP:
-            chosen.append(_behind_http("http"))
-            if module in OVER_A_SOCKET:
-                chosen.append(_behind_http("socket"))
-        chosen.append(PGBOUNCER)
+    if module not in NOT_OVER_HTTP:
+        chosen.append(_behind_http("http"))
+        if module in OVER_A_SOCKET:
+            chosen.append(_behind_http("socket"))
+    chosen.append(PGBOUNCER)
+    if _is_of_the_model(metafunc.definition):
+        chosen.append(MODEL)
     ends = []
     for end in chosen:
-        tier = _tier(end, module)
+        tier = _tier(end, module, metafunc.function.__name__)
         if tiers.runs(tier):
             ends.append(pytest.param(end, id=end.name, marks=[] if tier == tiers.FAST else getattr(pytest.mark, tier)))
     metafunc.parametrize("back_end", ends, indirect=True)
+
+
+def _is_of_the_model(test: pytest.Item) -> bool:
+    """Whether the reference model has what a test is about; a marker that says that it does not has to give the reason."""
+    mark = test.get_closest_marker("not_of_the_model")
+    if mark is not None and not (mark.args and isinstance(mark.args[0], str) and mark.args[0]):
+        raise pytest.UsageError(f"{test.nodeid}: not_of_the_model must have a reason, got {mark.args}")
+    return mark is None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -98,3 +121,15 @@ def back_end(request: pytest.FixtureRequest) -> BackEnd:
     chosen: BackEnd = request.param
     require(chosen)
     return chosen
+
+
+@pytest.fixture
+def clock_type(back_end: BackEnd) -> type[Any]:
+    """The manual clock's class."""
+    return back_end.clock_type
+
+
+@pytest.fixture
+def refused() -> type[Exception]:
+    """Returns the error that the store raises when it refuses a request that has no reply."""
+    return ResonateError

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+from conformance.model_store import Store as ModelStore
 from conformance.wire import V26, DialectClient, Reply
 from resonate_core.conformance.job_requests import JOB, LEASE, QUEUE, TYPE, JobRequests
 
@@ -23,6 +24,7 @@ __all__ = [
     "TYPE",
     "JobClient",
     "assert_states_agree",
+    "assert_typed",
     "checked_job",
     "encoded_error",
 ]
@@ -141,6 +143,14 @@ def assert_states_agree(client: JobClient, id: str = JOB) -> None:
     assert promise["state"] in promises, (state, promise)
     if client.version == V26:
         assert client.task(id).must()["task"]["state"] == task, state
+
+
+def assert_typed(client: JobClient, id: str, **members: Any) -> None:
+    """Checks these members of the job that a typed call returns; the reference model has no typed calls."""
+    if isinstance(client.store, ModelStore):
+        return
+    job = client.store.jobs.get(id)
+    assert {name: getattr(job, name) for name in members} == members
 
 
 def encoded_error(code: str, message: str, data: str | None = None) -> str:

@@ -8,11 +8,6 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
-
-if SUBJECT == "reference":
-    pytest.skip("the model has no files", allow_module_level=True)
-
 import resonate_core as rc
 from conformance.job_groups import enqueue_batch
 from conformance.job_wire import JOB, JobClient

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
 from conformance.job_groups import GROUP, GatheringGroup, batch, gathering_groups, join, join_at, ready_batches
 from conformance.job_wire import QUEUE, TYPE, JobClient, assert_states_agree
 from conformance.wire import V25, V26, rows_of
@@ -243,7 +242,7 @@ def test_all_of_a_group(many: JobClient, verb: str, filter: dict[str, Any], chos
     assert many.store.check() == []
 
 
-@pytest.mark.skipif(SUBJECT == "reference", reason="the model has no typed calls")
+@pytest.mark.not_of_the_model("it has no typed calls")
 def test_typed_calls(make_store: Callable[..., Any]) -> None:
     store = make_store()
     made = store.jobs.enqueue_many("t", range(3), ids=["a", "b", "c"], group="g", good_for=timedelta(seconds=90))

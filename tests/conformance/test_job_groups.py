@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
 from conformance.job_groups import GROUP, GatheringGroup, batch, gathering_groups, join, join_at, ready_batches
-from conformance.job_wire import JOB, QUEUE, TYPE, JobClient, assert_states_agree
+from conformance.job_wire import JOB, QUEUE, TYPE, JobClient, assert_states_agree, assert_typed
 from conformance.wire import FAR, V25, V26, executes, rows_of
 
 X, Y = {"data": "eA=="}, {"data": "eQ=="}
@@ -95,15 +94,11 @@ def test_what_becomes_of_one_that_gathers(client: JobClient) -> None:
     assert client.job() == job
     assert_states_agree(client)
     assert client.claimed(5) == [] and client.stats()["counts"]["scheduled"] == 1
-    if SUBJECT == "store":
-        typed = client.store.jobs.get(JOB)
-        assert (typed.asynq_state, typed.horsies_state) == ("aggregating", "PENDING")
-        assert (typed.group, typed.batch, typed.gathering) == (GROUP, batch(1), True)
+    assert_typed(client, JOB, asynq_state="aggregating", horsies_state="PENDING", group=GROUP, batch=batch(1), gathering=True)
     client.store.clock.advance_to(1_005)
     after = client.job()
     assert after == {**{k: v for k, v in job.items() if k != "gathering"}, "state": "pending", "enqueuedAt": 1_005}
-    if SUBJECT == "store":
-        assert client.store.jobs.get(JOB).asynq_state == "pending"
+    assert_typed(client, JOB, asynq_state="pending")
     assert_states_agree(client)
     assert client.claimed(5) == [JOB]
     client.start().must()
@@ -242,8 +237,7 @@ def test_process_at_comes_before_gathering(client: JobClient) -> None:
     job = join(client, "later", 0, processIn=400)
     assert (job["state"], job["processAt"], job["group"]) == ("scheduled", 400, GROUP)
     assert not {"batch", "gathering"} & set(job)
-    if SUBJECT == "store":
-        assert client.store.jobs.get("later").asynq_state == "scheduled"
+    assert_typed(client, "later", asynq_state="scheduled")
     assert gathering_groups(client.store) == []
     join_at(client, ("a", 100))
     (step,) = client.store.clock.advance_to(400)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
 from conformance.job_wire import QUEUE, STATES, JobClient
 from conformance.wire import rows_of
 
@@ -81,7 +80,7 @@ def test_a_claim_never_gives_one_job_twice(client: JobClient) -> None:
     assert {client.job(id)["claimedBy"] for id in got} == {"w0", "w1", "w2"}
 
 
-@pytest.mark.skipif(SUBJECT == "reference", reason="the model looks at every job for every claim")
+@pytest.mark.not_of_the_model("it looks at every job for every claim")
 def test_claims_among_many(make_store: Callable[..., Any]) -> None:
     """200,000 jobs of three priorities are claimed in order, also after some of them were removed."""
     client = JobClient(make_store(check=False))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
 from conformance.job_groups import GatheringGroup, batch, gathering_groups, ready_batches
 from conformance.job_wire import JobClient, assert_states_agree
 from conformance.wire import ADDRESS, FAR, V25, V26, executes, rows_of, stored, stored_schedule
@@ -303,7 +302,7 @@ def test_occurrences_that_are_made_up_gather_as_of_then(client: JobClient) -> No
 
 
 # --- typed ----------------------------------------------------------------------------------------------------------
-@pytest.mark.skipif(SUBJECT == "reference", reason="the model has no typed calls")
+@pytest.mark.not_of_the_model("it has no typed calls")
 def test_the_typed_call(store: Any) -> None:
     """The job is a dict with the members of the wire, like a retry policy."""
     schedule = store.schedules.create("s", "* * * * *", promise_timeout=FAR, param=[1], tags={"a": "b"}, job=EVERY)
@@ -323,7 +322,6 @@ def test_the_typed_call(store: Any) -> None:
     assert store.promises.get("plain.60000").state == "pending"
 
 
-@pytest.mark.skipif(SUBJECT == "reference", reason="the model has no snapshots of its own kind")
 def test_what_is_kept_of_it(client: JobClient, make_store: Callable[..., Any], clock_type: Any) -> None:
     """A snapshot and a fork keep the job of a schedule."""
     plan(client, **EVERY)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
 from conformance.job_wire import QUEUE, JobClient, assert_states_agree
 from conformance.wire import V25, V26, rows_of
 
@@ -102,7 +101,7 @@ def test_it_is_no_start_of_what_is_held_already(client: JobClient) -> None:
     assert [client.state(f"j{n}") for n in range(4)] == ["claimed", "claimed", "running", "pending"]
 
 
-@pytest.mark.skipif(SUBJECT == "reference", reason="the model has no typed calls")
+@pytest.mark.not_of_the_model("it has no typed calls")
 def test_the_typed_call(client: JobClient) -> None:
     jobs = client.store.jobs.claim(QUEUE, 3, worker="w", lease=1_000, start=2)
     assert [(job.id, job.state) for job in jobs] == [("j0", "running"), ("j1", "running"), ("j2", "claimed")]

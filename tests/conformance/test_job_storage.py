@@ -10,17 +10,12 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
-from homes import Home
-
-if SUBJECT == "reference":
-    pytest.skip("the model has no files, no traces and no purge", allow_module_level=True)
-
 import resonate_core as rc
 from conformance.job_groups import gathering_groups
 from conformance.job_scenes import populate, send_more_requests
 from conformance.job_wire import STATES, JobClient
 from conformance.wire import rows_of
+from homes import Home
 
 Make = Callable[..., Any]
 
@@ -60,6 +55,7 @@ def test_a_snapshot_is_restored(make_store: Make, client: JobClient, clock_type:
     assert other.store.digest() == client.store.digest()
 
 
+@pytest.mark.not_of_the_model("it judges no snapshots")
 def test_a_snapshot_that_says_the_impossible_is_not_restored(make_store: Make, client: JobClient, refused: Any) -> None:
     """A completed job whose promise is pending, and a claimed job that no worker holds."""
     snapshot = client.store.snapshot()
@@ -136,6 +132,7 @@ def test_the_digest_sees_every_part_of_a_job(make_store: Make) -> None:
     assert len(set(moved)) == len(moved)
 
 
+@pytest.mark.not_of_the_model("it has a digest of its own")
 def test_jobs_are_the_same_over_every_storage(client: JobClient) -> None:
     """The populated store has the same digest in this storage as in memory."""
     memory = JobClient(rc.Store(clock=rc.ManualClock(0), check=True))
@@ -145,6 +142,7 @@ def test_jobs_are_the_same_over_every_storage(client: JobClient) -> None:
     assert memory.store.digest() == client.store.digest()
 
 
+@pytest.mark.not_of_the_model("it has no traces")
 def test_a_trace_runs_again(client: JobClient, tmp_path: Path) -> None:
     path = tmp_path / "trace"
     with client.store.record(path):
@@ -236,6 +234,7 @@ def test_two_stores_gather_together(home: Home) -> None:
     two.store.close()
 
 
+@pytest.mark.not_of_the_model("it has no files")
 def test_a_backup_holds_the_jobs(client: JobClient, tmp_path: Path) -> None:
     path = tmp_path / "backup.db"
     client.store.backup(path)
@@ -245,6 +244,7 @@ def test_a_backup_holds_the_jobs(client: JobClient, tmp_path: Path) -> None:
     assert rc.check_file(path) == []
 
 
+@pytest.mark.not_of_the_model("it has no purge")
 def test_purge_takes_settled_jobs_and_no_others(store: Any) -> None:
     client = JobClient(store)
     for id in ("archived", "completed", "pending"):

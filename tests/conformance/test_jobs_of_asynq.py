@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
 from conformance import job_policies
-from conformance.job_wire import ASYNQ_STATES, JobClient, assert_states_agree
+from conformance.job_wire import ASYNQ_STATES, JobClient, assert_states_agree, assert_typed
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -32,7 +31,7 @@ def shown(client: JobClient) -> dict[str, str]:
     states = {id: client.state(id) for id in TASKS}
     for id, state in states.items():
         if state != "absent":
-            assert SUBJECT == "reference" or client.store.jobs.get(id).asynq_state == ASYNQ_STATES[state]
+            assert_typed(client, id, asynq_state=ASYNQ_STATES[state])
             assert_states_agree(client, id)
     return {id: ASYNQ_STATES[state] for id, state in states.items() if state != "absent"}
 

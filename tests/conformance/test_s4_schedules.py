@@ -77,6 +77,7 @@ def test_s3_20_a_paused_schedule_does_not_fire(make_store: Make, version: str, c
     assert sorted(ids(store)) == [f"p{5 * MINUTE}", f"p{60 * MINUTE}"]
 
 
+@pytest.mark.not_of_the_model("it sets no schedule aside")
 def test_s3_20_a_pause_ends_what_set_a_schedule_aside(store: Any) -> None:
     client = DialectClient(store)
     client.schedule("s", "*/5 * * * *", "p{{.timestamp}}", 500, {}).must()

@@ -15,6 +15,8 @@ import pytest
 
 from conformance.wire import ADDRESS, FAR, LISTENER, DialectClient
 
+pytestmark = pytest.mark.not_of_the_model("it names no invariants and judges no snapshots")
+
 Rows = dict[str, dict[str, Any]]
 NOW = 5_000
 

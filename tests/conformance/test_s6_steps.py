@@ -13,6 +13,8 @@ import pytest
 
 from conformance.wire import FAR, DialectClient, request
 
+pytestmark = pytest.mark.not_of_the_model("it checks no steps")
+
 DEADLINE = 1_000
 
 

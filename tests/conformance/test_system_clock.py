@@ -10,6 +10,8 @@ import pytest
 
 from conformance.wire import ADDRESS, V25, DialectClient, executes, stored
 
+pytestmark = pytest.mark.not_of_the_model("it has no other clock than a manual one")
+
 Make = Callable[..., Any]
 EXT = {"resonate:external": "true"}
 

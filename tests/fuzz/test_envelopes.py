@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from backends import BACK_ENDS, BackEnd, ManualClock
+from backends import BACK_ENDS, BackEnd
 from fuzz.envelopes import NOW, broken, envelopes, junk, places
 from property import profiles
 
@@ -33,7 +33,7 @@ back_ends = pytest.mark.parametrize("end", [b for b in BACK_ENDS if b.missing is
 
 def opened(end: BackEnd, rules: str = "compatible") -> Any:
     """An empty store with its own clock; in memory it checks every invariant after every step."""
-    return end.open(clock=ManualClock(0), rules=rules, check=end.check_each_step)
+    return end.open(clock=end.clock_type(0), rules=rules, check=end.check_each_step)
 
 
 def judge(answer: Any) -> int:

@@ -180,20 +180,22 @@ class Model:
                 return undone
         return replies
 
-    def tick(self, now: int | None = None) -> list[dict[str, Any]]:
-        """Runs every step that is due at one instant.
+    def tick(self, now: int | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+        """Runs every step that is due at one instant, or at most ``limit`` of them.
 
         Raises:
-            ValueError: When ``now`` is before the last instant seen.
+            ValueError: When ``now`` is before the last instant seen, or ``limit`` below 1.
         """
         world = self.world
+        if limit is not None and limit < 1:
+            raise ValueError(f"limit must be at least 1, got {limit}")
         now = world.now if now is None else now
         if now < world.now:
             raise ValueError(f"{now} is before {world.now}")
         world.now = now
         world.fired = []
         steps.begin(world)
-        steps.run(world)
+        steps.run(world, limit)
         return copy.deepcopy(world.fired)
 
     def next_due(self) -> int | None:

@@ -1,24 +1,33 @@
-"""The reference model behind the interface of `resonate_core`, so that the conformance tests judge it too.
+"""The reference model with the interface of a store, so that the conformance tests judge it as they judge the engine.
 
-    RESONATE_TEST_SUBJECT=reference python -m pytest tests/conformance
-
-The model knows neither JSON text nor invariants: the first is added here in the plainest way, tests of the second are left
-out of such a run by conftest.
+The model knows neither JSON text nor invariants. This module adds the first in the plainest way; for the second it uses the properties
+that `tests/property` checks on the model.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from backends import BackEnd
+from reference import properties
 from resonate_core.conformance.reference import Model
+from resonate_core.errors import Invalid
 
 
-class Refused(Exception):
-    """The model's ValueError, under the name that the tests use."""
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """Raises the error of the engine in place of the model's ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        raise Invalid(str(error)) from error
 
 
 class Fired:
@@ -43,10 +52,8 @@ class ManualClock:
 
     def _move(self, method: str, *arguments: int) -> list[Fired]:
         assert self._store is not None
-        try:
+        with refusals():
             return [Fired(f) for f in getattr(self._store.model, method)(*arguments)]
-        except ValueError as error:
-            raise Refused(str(error)) from error
 
     def advance(self, by: int | timedelta) -> list[Fired]:
         """Moves the clock by a duration."""
@@ -62,6 +69,14 @@ class ManualClock:
         return self._move("advance_to_next")
 
 
+@dataclass(frozen=True)
+class Broken:
+    """A property that a row does not have."""
+
+    name: str
+    id: object
+
+
 class Message:
     """A message of the outbox."""
 
@@ -73,6 +88,8 @@ class Message:
 
 class Store:
     """A `Model` with the store's methods."""
+
+    closed = False
 
     def __init__(
         self, path: None = None, *, clock: ManualClock | None = None, check: bool = False, debug: bool | None = None, **options: Any
@@ -99,20 +116,18 @@ class Store:
             return [_written(a) for a in self.model.apply_batch(envelopes, now, atomic)]
         return _written(self.model.apply(_parsed(text), now))
 
-    def tick(self, now: int | None = None) -> list[Fired]:
-        """Runs all steps due at one instant."""
-        try:
-            return [Fired(f) for f in self.model.tick(now)]
-        except ValueError as error:
-            raise Refused(str(error)) from error
+    def tick(self, now: int | None = None, limit: int | None = None) -> list[Fired]:
+        """Runs the steps that are due at one instant, at most `limit` of them."""
+        with refusals():
+            return [Fired(f) for f in self.model.tick(now, limit)]
 
     def next_due(self) -> int | None:
         """The instant of the next step."""
         return self.model.next_due()
 
-    def check(self) -> list[Any]:
-        """Returns no problems: the model has no invariants of its own."""
-        return []
+    def check(self) -> list[Broken]:
+        """Returns the properties that the stored rows do not have."""
+        return [Broken(name, id) for name, id in properties.of_a_state(self.model.snapshot(), self.model.world.rules)]
 
     def fork(self, clock: ManualClock | None = None) -> Store:
         """Returns an independent copy."""
@@ -142,6 +157,10 @@ class Store:
         return copy.deepcopy(self.model.take_messages(limit))
 
 
+MODEL = BackEnd("reference", Store, check_each_step=False, clock_type=ManualClock)
+"""The model as an end of the conformance tests."""
+
+
 def _parsed(text: bytes | str) -> Any:
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is no JSON")
@@ -150,6 +169,7 @@ def _parsed(text: bytes | str) -> Any:
         text.encode() if isinstance(text, str) else text.decode()
         parsed = json.loads(text, parse_constant=refuse)
         json.dumps(parsed, ensure_ascii=False).encode()
+        copy.deepcopy(parsed)  # nested as deeply as the model can copy; the engine has a limit, too
     except (ValueError, RecursionError):
         return None
     return parsed
