@@ -170,6 +170,16 @@ def test_s4_a_task_whose_execute_waits_has_no_timer(store: Any) -> None:
     assert steps(store.tick(now=65_000)) == [("dispatch", "t", 65_000)]
 
 
+def test_s4_a_message_that_is_taken_after_a_read_counts_from_then(store: Any) -> None:
+    """A read stores nothing, so it is the taking that moves `retryAt` past the retry at 5,000."""
+    client = DialectClient(store)
+    client.create("t", target=ADDRESS, now=0).must()
+    client.get("t", now=7_000).must()
+    assert (stored_task(store, "t")["retryAt"], store.snapshot()["now"]) == (5_000, 0)
+    store.take_messages()
+    assert (stored_task(store, "t")["retryAt"], store.snapshot()["now"], store.next_due()) == (10_000, 7_000, 10_000)
+
+
 @pytest.mark.parametrize("state", ["pending", "acquired", "suspended", "halted"])
 def test_s4_a_dead_promise_has_the_timeout_step_alone(store: Any, state: str) -> None:
     client = DialectClient(store)
