@@ -375,6 +375,8 @@ def test_s4_next_due(store: Any) -> None:
     assert store.next_due() == 3_000
     client.halt("t", now=0).must()
     assert store.next_due() == 60_000
+    client.get("p", now=60_007).must()
+    assert store.next_due() == 60_007, "a step that was due before is due now"
 
 
 def test_s4_both_clocks_are_deterministic(make_store: Any, clock_type: Any) -> None:
