@@ -67,6 +67,26 @@ def test_the_newest_hundred_lines_of_reports_are_kept(client: JobClient) -> None
     assert [line["text"] for line in client.job()["report"]["lines"]] == [*(f"line {n}" for n in range(1, 100)), "one more"]
 
 
+def test_a_report_has_the_progress_of_its_attempt(client: JobClient) -> None:
+    """The progress stays until the next attempt starts, the lines stay for the life of the job, and the lease is not renewed."""
+    client.enqueue(now=0).must()
+    client.run_one(now=0, lease=50)
+    client.report(version=1).must(400)
+    client.report(version=2, progress=1).must(409)
+    job = client.report(now=10, progress=0.5, lines=["a"]).must()["job"]
+    first = {"at": 10, "attempt": 1, "text": "a"}
+    assert (job["report"], job["leaseUntil"]) == ({"at": 10, "progress": 0.5, "lines": [first]}, 50)
+    second = {"at": 11, "attempt": 1, "text": "b"}
+    assert client.report(now=11, lines=["b"]).must()["job"]["report"] == {"at": 11, "progress": 0.5, "lines": [first, second]}
+    client.snooze(delay=0, now=12).must()
+    assert client.job()["report"]["progress"] == 0.5
+    assert client.run_one(now=13) == 2
+    assert client.job()["report"] == {"at": 11, "lines": [first, second]}
+    third = {"at": 15, "attempt": 2, "text": "c"}
+    report = client.report(version=2, now=15, progress=0, lines=["c"]).must()["job"]["report"]
+    assert report == {"at": 15, "progress": 0, "lines": [first, second, third]}
+
+
 def test_the_error_is_kept_until_the_job_completes(client: JobClient) -> None:
     client.enqueue(now=0, retryPolicy=POLICY).must()
     client.run_one(now=0)
