@@ -23,6 +23,7 @@ void bind_views(py::module_& module);
 void bind_texts(py::module_& module);
 void bind_traces(py::module_& module);
 void bind_requests(py::module_& module);
+void bind_made_requests(py::module_& module);
 void bind_wire_fields(py::module_& module);
 void bind_watch(py::module_& module);
 void bind_store(py::module_& module);

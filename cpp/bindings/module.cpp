@@ -27,6 +27,7 @@ PYBIND11_MODULE(_core, module) {
   bindings::bind_texts(module);
   bindings::bind_traces(module);
   bindings::bind_requests(module);
+  bindings::bind_made_requests(module);
   bindings::bind_wire_fields(module);
   bindings::bind_watch(module);
   bindings::bind_store(module);

@@ -13,7 +13,30 @@ void OpenStore::warn_of_tags(const Operation& operation) {
   }
 }
 
+void OpenStore::keep_made(Operation operation) const {
+  made_->requests.push_back(Request{.operation = std::move(operation)});
+  made_->done = true;
+}
+
+void OpenStore::end_of_making() {
+  PyErr_SetString(PyExc_RuntimeError, "the requests are made");
+  throw py::error_already_set();
+}
+
+Instant OpenStore::now() const {
+  if (made_) {
+    made_->relative_deadline = true;
+    return 0;
+  }
+  return without_gil([](Engine& engine) { return engine.clock()->now(); });
+}
+
 PromiseBatch OpenStore::run_all(std::vector<Request> requests) const {
+  if (made_) {
+    made_->requests = std::move(requests);
+    made_->done = true;
+    end_of_making();
+  }
   for (const Request& request : requests) warn_of_tags(request.operation);
   PromiseBatch batch;
   batch.records.reserve(requests.size());

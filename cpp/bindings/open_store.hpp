@@ -21,10 +21,19 @@ namespace py = pybind11;
 
 class Recorder;
 
+// What a call would have run.
+struct MadeRequests {
+  std::vector<Request> requests;
+  bool done = false;
+  bool relative_deadline = false;  // the deadline of the promise is the time until then
+};
+
 class OpenStore {
  public:
   explicit OpenStore(std::shared_ptr<Engine> engine)
       : engine_(std::move(engine)), handler_(std::make_shared<EnvelopeHandler>(engine_)) {}
+  // One call on such a store leaves its requests in `made`, in place of running them. Its result says nothing, or it raises.
+  explicit OpenStore(MadeRequests& made) : made_(&made) {}
 
   // Error (closed) after close().
   std::shared_ptr<Engine> engine() const { return still_open(engine_); }
@@ -48,25 +57,23 @@ class OpenStore {
 
   // One request of the typed API; raises what is refused, and warns of tags that look misspelt.
   Reply run(Operation operation) const {
+    if (made_) {
+      keep_made(std::move(operation));
+      end_of_making();
+    }
     warn_of_tags(operation);
     Reply reply = without_gil([&](Engine& engine) { return engine.apply(Request{.operation = std::move(operation)}); });
     if (!reply.ok()) raise_refusal(reply.status, reply.error);
     return reply;
   }
-  PromiseRecord run_for_promise(Operation operation) const {
-    Reply reply = run(std::move(operation));
-    return {std::move(reply.promise)};
-  }
-  TaskRecord run_for_task(Operation operation) const {
-    Reply reply = run(std::move(operation));
-    return {std::move(reply.task)};
-  }
-  JobRecord run_for_job(Operation operation) const {
-    Reply reply = run(std::move(operation));
-    return {std::move(reply.promise)};
-  }
+  PromiseRecord run_for_promise(Operation operation) const { return {run_for(std::move(operation)).promise}; }
+  TaskRecord run_for_task(Operation operation) const { return {run_for(std::move(operation)).task}; }
+  JobRecord run_for_job(Operation operation) const { return {run_for(std::move(operation)).promise}; }
   // All or none, in one transaction.
   PromiseBatch run_all(std::vector<Request> requests) const;
+
+  // The instant to which a relative deadline is added.
+  Instant now() const;
 
  private:
   template <class T>
@@ -76,7 +83,16 @@ class OpenStore {
   }
 
   static void warn_of_tags(const Operation& operation);
+  // The caller only passes the record on, so that none at all costs less than an exception.
+  Reply run_for(Operation operation) const {
+    if (!made_) return run(std::move(operation));
+    keep_made(std::move(operation));
+    return {};
+  }
+  void keep_made(Operation operation) const;
+  [[noreturn]] static void end_of_making();
 
+  MadeRequests* made_ = nullptr;
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<EnvelopeHandler> handler_;
 };

@@ -19,8 +19,7 @@ inline PromiseCreate promise_create(const OpenStore& store, const Str& id, const
                                     const StringMapping& tags, const OptionalStr& idempotency_key) {
   PromiseCreate create;
   create.id = id_of(id);
-  create.timeout_at =
-      deadline(timeout_at, timeout, [&] { return store.without_gil([](Engine& engine) { return engine.clock()->now(); }); });
+  create.timeout_at = deadline(timeout_at, timeout, [&] { return store.now(); });
   create.param = value_of(param, headers, "param");
   create.tags = string_map(tags, "tags");
   create.ikc = optional_text(idempotency_key, "idempotency_key");

@@ -69,6 +69,7 @@ __all__: list[str] = [
     "place_of_store",
     "replay",
     "request_kinds",
+    "requests",
     "schema_versions",
     "sqlite_library",
     "step_kinds",
@@ -4755,6 +4756,34 @@ def request_kinds() -> set[str]:
         >>> from resonate_core._core import request_kinds
         >>> sorted(kind for kind in request_kinds() if kind.startswith("promise.reg"))
         ['promise.register', 'promise.register_callback', 'promise.register_listener']
+    """
+
+def requests(
+    type: type, name: str, arguments: tuple[typing.Any, ...], keywords: dict[str, typing.Any]
+) -> tuple[list[tuple[str, dict[str, typing.Any]]], bool]:
+    """
+    Return the requests of a typed call, which is not run: its arguments are checked as by the call.
+
+    Args:
+        type: `Promises`, `Tasks`, `Schedules`, `Jobs` or `Queues`.
+        name: The name of the method.
+        arguments: Its arguments.
+        keywords: Its keywords.
+
+    Returns:
+        The kind and the data of each request, as on the wire of 2026-04-01, and whether the `timeoutAt` of its promise is the time
+        until then.
+
+    Raises:
+        Invalid: As the call.
+        TypeError: As the call.
+
+    Example:
+        >>> from resonate_core import _core
+        >>> _core.requests(_core.Promises, "get", ("a",), {})
+        ([('promise.get', {'id': 'a'})], False)
+        >>> _core.requests(_core.Promises, "create", ("a",), {"timeout": 1000})
+        ([('promise.create', {'id': 'a', 'timeoutAt': 1000})], True)
     """
 
 def schema_versions(path_or_url: str) -> tuple[str, int | None, int]:

@@ -9,7 +9,6 @@ from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 from ._core import Jobs as CoreJobs, Promise, Promises as CorePromises, Store
-from .calls import jobs, promises
 from .calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
 from .calls.call import Call, Together, answers_together, envelope
 from .calls.faces import AsyncRunner, awaited
@@ -57,8 +56,8 @@ class AsyncStorePromises(AsyncPromises):
 
     __slots__ = ()
 
-    create_many = awaited(CorePromises, promises.create_many)
-    settle_many = awaited(CorePromises, promises.settle_many)
+    create_many = awaited(CorePromises.create_many)
+    settle_many = awaited(CorePromises.settle_many)
 
 
 class AsyncStoreJobs(AsyncJobs):
@@ -66,7 +65,7 @@ class AsyncStoreJobs(AsyncJobs):
 
     __slots__ = ()
 
-    enqueue_many = awaited(CoreJobs, jobs.enqueue_many)
+    enqueue_many = awaited(CoreJobs.enqueue_many)
 
 
 class AsyncStore:

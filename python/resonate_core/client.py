@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import Any
 
 from ._core import Jobs as CoreJobs, Promise
-from .calls import jobs
 from .calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
 from .calls.faces import awaited_in_parts, sent_in_parts
 from .calls.outcome import Seconds, value_of
@@ -37,7 +36,7 @@ class ClientJobs(Jobs):
 
     __slots__ = ()
 
-    enqueue_many = sent_in_parts(CoreJobs, jobs.enqueue_many, _ENQUEUE_MANY)
+    enqueue_many = sent_in_parts(CoreJobs.enqueue_many, _ENQUEUE_MANY)
 
 
 class AsyncClientJobs(AsyncJobs):
@@ -45,7 +44,7 @@ class AsyncClientJobs(AsyncJobs):
 
     __slots__ = ()
 
-    enqueue_many = awaited_in_parts(CoreJobs, jobs.enqueue_many, _ENQUEUE_MANY)
+    enqueue_many = awaited_in_parts(CoreJobs.enqueue_many, _ENQUEUE_MANY)
 
 
 class Client:

@@ -11,18 +11,30 @@
 
 #include "codec/audience.hpp"
 #include "codec/kinds.hpp"
+#include "codec/members_write.hpp"
 #include "codec/node.hpp"
 #include "codec/records_encode.hpp"
 #include "resonate/requests.hpp"
 
 namespace resonate {
+
+// The head of a request.
+template <DocumentSink Sink>
+void encode_head(Sink& sink, std::string_view corr_id, DialectId of) {
+  sink.begin_object();
+  write_text(sink, Field::corr_id, corr_id);
+  write_text(sink, Field::version, dialect(of).version);
+  sink.end_object();
+}
+
 namespace detail {
 
 template <DocumentSink Sink, Audience For = Audience::storage>
 class DescribedWriter {
  public:
-  // `dialect` gives the names of actions.
-  explicit DescribedWriter(Sink& sink, DialectId dialect = DialectId::k2026_04_01) : sink_(sink), dialect_(dialect) {}
+  // `dialect` gives the names of actions. With a `corr_id`, each action has a head, as the protocol has it.
+  explicit DescribedWriter(Sink& sink, DialectId dialect = DialectId::k2026_04_01, std::string_view corr_id = {})
+      : sink_(sink), dialect_(dialect), corr_id_(corr_id) {}
 
   template <class T>
   void write(const T& from) const {
@@ -101,6 +113,10 @@ class DescribedWriter {
       sink_.begin_object();
       sink_.key(Field::kind);
       sink_.string(name_of(kKindOf<M>, dialect_));
+      if (!corr_id_.empty()) {
+        sink_.key(Field::head);
+        encode_head(sink_, corr_id_, dialect_);
+      }
       sink_.key(Field::data);
       write(from);
       sink_.end_object();
@@ -111,6 +127,7 @@ class DescribedWriter {
 
   Sink& sink_;
   DialectId dialect_;
+  std::string_view corr_id_;
 };
 
 }  // namespace detail

@@ -13,10 +13,7 @@ void encode_request(JsonSink& sink, std::string_view corr_id, const Request& req
   sink.begin_object();
   write_text(sink, Field::kind, name_of(kind_of(request.operation), request.dialect));
   sink.key(Field::head);
-  sink.begin_object();
-  write_text(sink, Field::corr_id, corr_id);
-  write_text(sink, Field::version, dialect(request.dialect).version);
-  sink.end_object();
+  encode_head(sink, corr_id, request.dialect);
   sink.key(Field::data);
   const detail::DescribedWriter<JsonSink> writer(sink, request.dialect);
   std::visit([&](const auto& operation) { writer.write(described(operation)); }, request.operation);

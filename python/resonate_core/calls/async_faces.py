@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .._core import Jobs as CoreJobs, Promises as CorePromises, Queues as CoreQueues, Schedules as CoreSchedules, Tasks as CoreTasks
-from . import jobs, promises, queues, schedules, tasks
-from .faces import AsyncFace, awaited, awaited_count
+from .faces import AsyncFace, awaited
 
 __all__ = ["AsyncJobs", "AsyncPromises", "AsyncQueues", "AsyncSchedules", "AsyncTasks"]
 
@@ -14,14 +13,14 @@ class AsyncPromises(AsyncFace):
 
     __slots__ = ()
 
-    create = awaited(CorePromises, promises.create)
-    get = awaited(CorePromises, promises.get)
-    resolve = awaited(CorePromises, promises.resolve)
-    reject = awaited(CorePromises, promises.reject)
-    cancel = awaited(CorePromises, promises.cancel)
-    register_callback = awaited(CorePromises, promises.register_callback)
-    register_listener = awaited(CorePromises, promises.register_listener)
-    search = awaited(CorePromises, promises.search)
+    create = awaited(CorePromises.create)
+    get = awaited(CorePromises.get)
+    resolve = awaited(CorePromises.resolve)
+    reject = awaited(CorePromises.reject)
+    cancel = awaited(CorePromises.cancel)
+    register_callback = awaited(CorePromises.register_callback)
+    register_listener = awaited(CorePromises.register_listener)
+    search = awaited(CorePromises.search)
 
 
 class AsyncTasks(AsyncFace):
@@ -29,18 +28,18 @@ class AsyncTasks(AsyncFace):
 
     __slots__ = ()
 
-    create = awaited(CoreTasks, tasks.create)
-    get = awaited(CoreTasks, tasks.get)
-    acquire = awaited(CoreTasks, tasks.acquire)
-    release = awaited(CoreTasks, tasks.release)
-    fulfill = awaited(CoreTasks, tasks.fulfill)
-    suspend = awaited(CoreTasks, tasks.suspend)
-    fence_create = awaited(CoreTasks, tasks.fence_create)
-    fence_settle = awaited(CoreTasks, tasks.fence_settle)
-    heartbeat = awaited(CoreTasks, tasks.heartbeat)
-    halt = awaited(CoreTasks, tasks.halt)
-    resume = awaited(CoreTasks, tasks.resume)
-    search = awaited(CoreTasks, tasks.search)
+    create = awaited(CoreTasks.create)
+    get = awaited(CoreTasks.get)
+    acquire = awaited(CoreTasks.acquire)
+    release = awaited(CoreTasks.release)
+    fulfill = awaited(CoreTasks.fulfill)
+    suspend = awaited(CoreTasks.suspend)
+    fence_create = awaited(CoreTasks.fence_create)
+    fence_settle = awaited(CoreTasks.fence_settle)
+    heartbeat = awaited(CoreTasks.heartbeat)
+    halt = awaited(CoreTasks.halt)
+    resume = awaited(CoreTasks.resume)
+    search = awaited(CoreTasks.search)
 
 
 class AsyncSchedules(AsyncFace):
@@ -48,12 +47,12 @@ class AsyncSchedules(AsyncFace):
 
     __slots__ = ()
 
-    create = awaited(CoreSchedules, schedules.create)
-    get = awaited(CoreSchedules, schedules.get)
-    delete = awaited(CoreSchedules, schedules.delete)
-    pause = awaited(CoreSchedules, schedules.pause)
-    resume = awaited(CoreSchedules, schedules.resume)
-    search = awaited(CoreSchedules, schedules.search)
+    create = awaited(CoreSchedules.create)
+    get = awaited(CoreSchedules.get)
+    delete = awaited(CoreSchedules.delete)
+    pause = awaited(CoreSchedules.pause)
+    resume = awaited(CoreSchedules.resume)
+    search = awaited(CoreSchedules.search)
 
 
 class AsyncJobs(AsyncFace):
@@ -61,27 +60,27 @@ class AsyncJobs(AsyncFace):
 
     __slots__ = ()
 
-    enqueue = awaited(CoreJobs, jobs.enqueue)
-    get = awaited(CoreJobs, jobs.get)
-    claim = awaited(CoreJobs, jobs.claim)
-    start = awaited(CoreJobs, jobs.start)
-    start_many = awaited(CoreJobs, jobs.start_many)
-    heartbeat = awaited(CoreJobs, jobs.heartbeat)
-    complete = awaited(CoreJobs, jobs.complete)
-    complete_many = awaited(CoreJobs, jobs.complete_many)
-    fail = awaited(CoreJobs, jobs.fail)
-    release = awaited(CoreJobs, jobs.release)
-    snooze = awaited(CoreJobs, jobs.snooze)
-    report = awaited(CoreJobs, jobs.report)
-    cancel = awaited(CoreJobs, jobs.cancel)
-    run = awaited(CoreJobs, jobs.run)
-    archive = awaited(CoreJobs, jobs.archive)
-    delete = awaited(CoreJobs, jobs.delete)
-    cancel_all = awaited_count(CoreJobs, jobs.cancel_all)
-    run_all = awaited_count(CoreJobs, jobs.run_all)
-    archive_all = awaited_count(CoreJobs, jobs.archive_all)
-    delete_all = awaited_count(CoreJobs, jobs.delete_all)
-    search = awaited(CoreJobs, jobs.search)
+    enqueue = awaited(CoreJobs.enqueue)
+    get = awaited(CoreJobs.get)
+    claim = awaited(CoreJobs.claim)
+    start = awaited(CoreJobs.start)
+    start_many = awaited(CoreJobs.start_many)
+    heartbeat = awaited(CoreJobs.heartbeat)
+    complete = awaited(CoreJobs.complete)
+    complete_many = awaited(CoreJobs.complete_many)
+    fail = awaited(CoreJobs.fail)
+    release = awaited(CoreJobs.release)
+    snooze = awaited(CoreJobs.snooze)
+    report = awaited(CoreJobs.report)
+    cancel = awaited(CoreJobs.cancel)
+    run = awaited(CoreJobs.run)
+    archive = awaited(CoreJobs.archive)
+    delete = awaited(CoreJobs.delete)
+    cancel_all = awaited(CoreJobs.cancel_all)
+    run_all = awaited(CoreJobs.run_all)
+    archive_all = awaited(CoreJobs.archive_all)
+    delete_all = awaited(CoreJobs.delete_all)
+    search = awaited(CoreJobs.search)
 
 
 class AsyncQueues(AsyncFace):
@@ -89,9 +88,9 @@ class AsyncQueues(AsyncFace):
 
     __slots__ = ()
 
-    set = awaited(CoreQueues, queues.set)
-    get = awaited(CoreQueues, queues.get)
-    pause = awaited(CoreQueues, queues.pause)
-    resume = awaited(CoreQueues, queues.resume)
-    list = awaited(CoreQueues, queues.list)
-    stats = awaited(CoreQueues, queues.stats)
+    set = awaited(CoreQueues.set)
+    get = awaited(CoreQueues.get)
+    pause = awaited(CoreQueues.pause)
+    resume = awaited(CoreQueues.resume)
+    list = awaited(CoreQueues.list)
+    stats = awaited(CoreQueues.stats)

@@ -31,9 +31,10 @@ class EnqueueParts:
         enqueued: Reads the jobs of the answers, for an error that names them.
 
     Example:
-        >>> from resonate_core.calls.jobs import enqueue_many
+        >>> from resonate_core._core import Jobs
         >>> from resonate_core.calls.enqueue_parts import EnqueueParts
-        >>> parts = EnqueueParts(enqueue_many("t", range(2500)))
+        >>> from resonate_core.calls.made import together
+        >>> parts = EnqueueParts(together(Jobs.enqueue_many, "t", range(2500)))
         >>> for call in parts.calls():
         ...     items = call.data["jobs"]
         ...     print(len(items))

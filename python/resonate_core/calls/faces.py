@@ -1,13 +1,16 @@
-"""Faces: the calls as methods, made from the functions that build them, so that each has one signature and one text."""
+"""Faces: lists of methods of the core that an object sends, so that each has one signature, one text and one check of its arguments."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
+from functools import cache
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from ..errors import NoEnvelope
 from .call import Call, Repeated, Together
+from .made import made, noun_of, together
 
 __all__ = [
     "AsyncFace",
@@ -16,10 +19,8 @@ __all__ = [
     "Runner",
     "SyncFace",
     "awaited",
-    "awaited_count",
     "awaited_in_parts",
     "sent",
-    "sent_count",
     "sent_in_parts",
 ]
 
@@ -113,84 +114,77 @@ class Method(Generic[_P, T_co]):
         raise NotImplementedError
 
 
-def _dressed(method: Callable[..., Any], build: Callable[..., Any], model: Any) -> Callable[..., Any]:
-    """Give a method the name, signature and text of the call that it sends."""
-    name = build.__name__
-    method.__name__, method.__qualname__ = name, f"{model.__name__}.{name}"
-    text = (inspect.getdoc(getattr(model, name, None)) or build.__doc__ or "").strip()
-    method.__doc__ = (
-        text.partition("\n\n")[2].strip() if text.startswith(f"{name}(") else text
-    )  # pybind11 begins with the signature
-    signature = inspect.signature(build)
+@cache  # a method has several faces
+def _parameters(line: str) -> list[inspect.Parameter]:
+    """Return the parameters in the first line of a text of the core, which is the signature of the method."""
+    (function,) = ast.parse(f"def {line}: ...").body
+    assert isinstance(function, ast.FunctionDef)
+    given = function.args
+    places = [*given.posonlyargs, *given.args]
+    defaults: list[ast.expr | None] = [*[None] * (len(places) - len(given.defaults)), *given.defaults]
+    pairs: list[tuple[Any, ast.arg, ast.expr | None]] = [
+        (inspect.Parameter.POSITIONAL_OR_KEYWORD, *pair) for pair in zip(places, defaults, strict=True)
+    ]
+    pairs += [(inspect.Parameter.KEYWORD_ONLY, *pair) for pair in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    if given.kwarg is not None:
+        pairs.append((inspect.Parameter.VAR_KEYWORD, given.kwarg, None))
+    return [_parameter(kind, one, default) for kind, one, default in pairs[1:]]
+
+
+def _parameter(kind: Any, one: ast.arg, default: ast.expr | None) -> inspect.Parameter:
+    assert one.annotation is not None
+    annotation = ast.unparse(one.annotation).replace("resonate_core._core.", "")
+    value = inspect.Parameter.empty if default is None else ast.literal_eval(default)
+    return inspect.Parameter(one.arg, kind, default=value, annotation=annotation)
+
+
+def _dressed(method: Callable[..., Any], of: Callable[..., Any], text: str | None = None) -> Callable[..., Any]:
+    """Give a method the name, signature and text of the method of the core whose call it sends."""
+    signature, _, own_text = (inspect.getdoc(of) or "").partition("\n")
+    method.__name__, method.__qualname__ = of.__name__, f"{noun_of(of).__name__}.{of.__name__}"
+    method.__doc__ = own_text.strip() if text is None else text
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[own, *signature.parameters.values()], return_annotation=inspect.Signature.empty
-    )
+    method.__signature__ = inspect.Signature([own, *_parameters(signature)])  # type: ignore[attr-defined]
     return method
 
 
-def sent(model: type, build: Callable[_P, Call[T] | Together[T]]) -> Method[_P, T]:
-    """A method that runs the call of a builder.
+def sent(of: Callable[Concatenate[Any, _P], T]) -> Method[_P, T]:
+    """A method that sends the call of a method of the core."""
 
-    Args:
-        model: The class of the core whose method of the same name has the text.
-        build: The builder.
-    """
+    def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
+        call = made(of, *args, **kwargs)
+        if isinstance(call, Together):
+            return self._runner.together(call)
+        return self._runner.repeated(call) if isinstance(call, Repeated) else self._runner.run(call)
 
-    def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> T:
-        call = build(*args, **kwargs)
-        return self._runner.together(call) if isinstance(call, Together) else self._runner.run(call)
-
-    return cast("Method[_P, T]", _dressed(method, build, model))
+    return cast("Method[_P, T]", _dressed(method, of))
 
 
-def sent_count(model: type, build: Callable[_P, Repeated]) -> Method[_P, int]:
-    """A method that repeats the call of a builder, and returns the sum of its counts."""
+def awaited(of: Callable[Concatenate[Any, _P], T]) -> Method[_P, Coroutine[Any, Any, T]]:
+    """A coroutine function that sends the call of a method of the core."""
 
-    def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> int:
-        return self._runner.repeated(build(*args, **kwargs))
-
-    return cast("Method[_P, int]", _dressed(method, build, model))
-
-
-def awaited(model: type, build: Callable[_P, Call[T] | Together[T]]) -> Method[_P, Coroutine[Any, Any, T]]:
-    """A coroutine function that runs the call of a builder; see `sent`."""
-
-    async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> T:
-        call = build(*args, **kwargs)
+    async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
+        call = made(of, *args, **kwargs)
         if isinstance(call, Together):
             return await self._runner.together(call)
-        return await self._runner.run(call)
+        return await (self._runner.repeated(call) if isinstance(call, Repeated) else self._runner.run(call))
 
-    return cast("Method[_P, Coroutine[Any, Any, T]]", _dressed(method, build, model))
-
-
-def awaited_count(model: type, build: Callable[_P, Repeated]) -> Method[_P, Coroutine[Any, Any, int]]:
-    """A coroutine function that repeats the call of a builder; see `sent_count`."""
-
-    async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> int:
-        return await self._runner.repeated(build(*args, **kwargs))
-
-    return cast("Method[_P, Coroutine[Any, Any, int]]", _dressed(method, build, model))
+    return cast("Method[_P, Coroutine[Any, Any, T]]", _dressed(method, of))
 
 
-def sent_in_parts(model: type, build: Callable[_P, Together[T]], text: str) -> Method[_P, T]:
-    """A method that sends many calls in a few requests; `text` describes it."""
+def sent_in_parts(of: Callable[Concatenate[Any, _P], T], text: str) -> Method[_P, T]:
+    """A method that sends the calls of a method of the core in a few requests; `text` describes it."""
 
     def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> T:
-        return self._runner.in_parts(build(*args, **kwargs))
+        return self._runner.in_parts(together(of, *args, **kwargs))
 
-    made = _dressed(method, build, model)
-    made.__doc__ = text
-    return cast("Method[_P, T]", made)
+    return cast("Method[_P, T]", _dressed(method, of, text))
 
 
-def awaited_in_parts(model: type, build: Callable[_P, Together[T]], text: str) -> Method[_P, Coroutine[Any, Any, T]]:
-    """A coroutine function that sends many calls in a few requests; see `sent_in_parts`."""
+def awaited_in_parts(of: Callable[Concatenate[Any, _P], T], text: str) -> Method[_P, Coroutine[Any, Any, T]]:
+    """A coroutine function that sends the calls of a method of the core in a few requests; see `sent_in_parts`."""
 
     async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> T:
-        return await self._runner.in_parts(build(*args, **kwargs))
+        return await self._runner.in_parts(together(of, *args, **kwargs))
 
-    made = _dressed(method, build, model)
-    made.__doc__ = text
-    return cast("Method[_P, Coroutine[Any, Any, T]]", made)
+    return cast("Method[_P, Coroutine[Any, Any, T]]", _dressed(method, of, text))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .._core import Jobs as CoreJobs, Promises as CorePromises, Queues as CoreQueues, Schedules as CoreSchedules, Tasks as CoreTasks
-from . import jobs, promises, queues, schedules, tasks
-from .faces import SyncFace, sent, sent_count
+from .faces import SyncFace, sent
 
 __all__ = ["Jobs", "Promises", "Queues", "Schedules", "Tasks"]
 
@@ -14,14 +13,14 @@ class Promises(SyncFace):
 
     __slots__ = ()
 
-    create = sent(CorePromises, promises.create)
-    get = sent(CorePromises, promises.get)
-    resolve = sent(CorePromises, promises.resolve)
-    reject = sent(CorePromises, promises.reject)
-    cancel = sent(CorePromises, promises.cancel)
-    register_callback = sent(CorePromises, promises.register_callback)
-    register_listener = sent(CorePromises, promises.register_listener)
-    search = sent(CorePromises, promises.search)
+    create = sent(CorePromises.create)
+    get = sent(CorePromises.get)
+    resolve = sent(CorePromises.resolve)
+    reject = sent(CorePromises.reject)
+    cancel = sent(CorePromises.cancel)
+    register_callback = sent(CorePromises.register_callback)
+    register_listener = sent(CorePromises.register_listener)
+    search = sent(CorePromises.search)
 
 
 class Tasks(SyncFace):
@@ -29,18 +28,18 @@ class Tasks(SyncFace):
 
     __slots__ = ()
 
-    create = sent(CoreTasks, tasks.create)
-    get = sent(CoreTasks, tasks.get)
-    acquire = sent(CoreTasks, tasks.acquire)
-    release = sent(CoreTasks, tasks.release)
-    fulfill = sent(CoreTasks, tasks.fulfill)
-    suspend = sent(CoreTasks, tasks.suspend)
-    fence_create = sent(CoreTasks, tasks.fence_create)
-    fence_settle = sent(CoreTasks, tasks.fence_settle)
-    heartbeat = sent(CoreTasks, tasks.heartbeat)
-    halt = sent(CoreTasks, tasks.halt)
-    resume = sent(CoreTasks, tasks.resume)
-    search = sent(CoreTasks, tasks.search)
+    create = sent(CoreTasks.create)
+    get = sent(CoreTasks.get)
+    acquire = sent(CoreTasks.acquire)
+    release = sent(CoreTasks.release)
+    fulfill = sent(CoreTasks.fulfill)
+    suspend = sent(CoreTasks.suspend)
+    fence_create = sent(CoreTasks.fence_create)
+    fence_settle = sent(CoreTasks.fence_settle)
+    heartbeat = sent(CoreTasks.heartbeat)
+    halt = sent(CoreTasks.halt)
+    resume = sent(CoreTasks.resume)
+    search = sent(CoreTasks.search)
 
 
 class Schedules(SyncFace):
@@ -48,12 +47,12 @@ class Schedules(SyncFace):
 
     __slots__ = ()
 
-    create = sent(CoreSchedules, schedules.create)
-    get = sent(CoreSchedules, schedules.get)
-    delete = sent(CoreSchedules, schedules.delete)
-    pause = sent(CoreSchedules, schedules.pause)
-    resume = sent(CoreSchedules, schedules.resume)
-    search = sent(CoreSchedules, schedules.search)
+    create = sent(CoreSchedules.create)
+    get = sent(CoreSchedules.get)
+    delete = sent(CoreSchedules.delete)
+    pause = sent(CoreSchedules.pause)
+    resume = sent(CoreSchedules.resume)
+    search = sent(CoreSchedules.search)
 
 
 class Jobs(SyncFace):
@@ -61,27 +60,27 @@ class Jobs(SyncFace):
 
     __slots__ = ()
 
-    enqueue = sent(CoreJobs, jobs.enqueue)
-    get = sent(CoreJobs, jobs.get)
-    claim = sent(CoreJobs, jobs.claim)
-    start = sent(CoreJobs, jobs.start)
-    start_many = sent(CoreJobs, jobs.start_many)
-    heartbeat = sent(CoreJobs, jobs.heartbeat)
-    complete = sent(CoreJobs, jobs.complete)
-    complete_many = sent(CoreJobs, jobs.complete_many)
-    fail = sent(CoreJobs, jobs.fail)
-    release = sent(CoreJobs, jobs.release)
-    snooze = sent(CoreJobs, jobs.snooze)
-    report = sent(CoreJobs, jobs.report)
-    cancel = sent(CoreJobs, jobs.cancel)
-    run = sent(CoreJobs, jobs.run)
-    archive = sent(CoreJobs, jobs.archive)
-    delete = sent(CoreJobs, jobs.delete)
-    cancel_all = sent_count(CoreJobs, jobs.cancel_all)
-    run_all = sent_count(CoreJobs, jobs.run_all)
-    archive_all = sent_count(CoreJobs, jobs.archive_all)
-    delete_all = sent_count(CoreJobs, jobs.delete_all)
-    search = sent(CoreJobs, jobs.search)
+    enqueue = sent(CoreJobs.enqueue)
+    get = sent(CoreJobs.get)
+    claim = sent(CoreJobs.claim)
+    start = sent(CoreJobs.start)
+    start_many = sent(CoreJobs.start_many)
+    heartbeat = sent(CoreJobs.heartbeat)
+    complete = sent(CoreJobs.complete)
+    complete_many = sent(CoreJobs.complete_many)
+    fail = sent(CoreJobs.fail)
+    release = sent(CoreJobs.release)
+    snooze = sent(CoreJobs.snooze)
+    report = sent(CoreJobs.report)
+    cancel = sent(CoreJobs.cancel)
+    run = sent(CoreJobs.run)
+    archive = sent(CoreJobs.archive)
+    delete = sent(CoreJobs.delete)
+    cancel_all = sent(CoreJobs.cancel_all)
+    run_all = sent(CoreJobs.run_all)
+    archive_all = sent(CoreJobs.archive_all)
+    delete_all = sent(CoreJobs.delete_all)
+    search = sent(CoreJobs.search)
 
 
 class Queues(SyncFace):
@@ -89,9 +88,9 @@ class Queues(SyncFace):
 
     __slots__ = ()
 
-    set = sent(CoreQueues, queues.set)
-    get = sent(CoreQueues, queues.get)
-    pause = sent(CoreQueues, queues.pause)
-    resume = sent(CoreQueues, queues.resume)
-    list = sent(CoreQueues, queues.list)
-    stats = sent(CoreQueues, queues.stats)
+    set = sent(CoreQueues.set)
+    get = sent(CoreQueues.get)
+    pause = sent(CoreQueues.pause)
+    resume = sent(CoreQueues.resume)
+    list = sent(CoreQueues.list)
+    stats = sent(CoreQueues.stats)

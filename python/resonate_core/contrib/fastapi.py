@@ -29,10 +29,10 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .._core import Store
+from .._core import Jobs, Store
 from ..base.extras import how_to_install
 from ..calls.call import Call, Together, nothing
-from ..calls.jobs import order
+from ..calls.made import data_of
 from ..errors import ResonateError
 from ..worker import WorkerTask
 
@@ -196,7 +196,7 @@ _NO_TASK = "task must be a function of a worker (@worker.task), got {!r}; Starle
 def _enqueue_request(task: WorkerTask[..., Any], payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(task, WorkerTask):
         raise TypeError(_NO_TASK.format(task))
-    return order(task.type, task.payload(payload), task._merged(options))
+    return data_of(Jobs.enqueue, task.type, task.payload(payload), **task._merged(options))
 
 
 async def get_background_jobs(resonate: ResonateDep) -> AsyncIterator[RequestJobs]:

@@ -9,10 +9,10 @@ import time
 import uuid
 from typing import Any
 
-from .._core import Promise
+from .._core import Promise, Promises as CorePromises
 from ..base.standstills import awaiting
 from ..base.stopwatch import doubled, seconds
-from ..calls import promises
+from ..calls.made import call
 from ..calls.outcome import Seconds, still_pending, timeout_seconds
 from ..calls.values import text
 from ..errors import NoEnvelope, Unprocessable
@@ -92,7 +92,7 @@ def _wait(remote: Remote, id: str, timeout: Seconds | None) -> Promise:
     place = _Place()
     failures = 0
     while True:
-        promise = remote.run(promises.get(id))
+        promise = remote.run(call(CorePromises.get, id))
         if promise.state != "pending":
             return promise
         left = limit.left()
@@ -117,7 +117,7 @@ def _listen(remote: Remote, place: _Place, id: str, length: float) -> tuple[Prom
         with remote.server.stream(place.path, length) as (response, lines):
             if not is_stream(response):
                 return None, False
-            promise = remote.run(promises.register_listener(id, place.address))
+            promise = remote.run(call(CorePromises.register_listener, id, place.address))
             if promise.state != "pending":
                 return promise, True
             for line in lines:
@@ -156,7 +156,7 @@ class AsyncWaits:
 
     async def _wait(self, id: str, timeout: Seconds | None) -> Promise:
         limit = _Limit(id, timeout)
-        promise = await self._remote.run(promises.get(id))
+        promise = await self._remote.run(call(CorePromises.get, id))
         if promise.state != "pending":
             return promise
         loop = asyncio.get_running_loop()
@@ -194,8 +194,8 @@ class AsyncWaits:
         """Register with the stream, if it is open; None: there is no stream, and the promise is pending."""
         if self._open.is_set():
             with contextlib.suppress(Unprocessable):
-                return await self._remote.run(promises.register_listener(id, self._place.address))
-        promise = await self._remote.run(promises.get(id))
+                return await self._remote.run(call(CorePromises.register_listener, id, self._place.address))
+        promise = await self._remote.run(call(CorePromises.get, id))
         return promise if promise.state != "pending" else None
 
     async def _read(self) -> None:

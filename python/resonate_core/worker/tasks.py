@@ -10,8 +10,8 @@ import types
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from .._core import Job
-from ..calls.jobs import order
+from .._core import Job, Jobs
+from ..calls.made import data_of
 from ..calls.values import milliseconds
 from ..errors import Invalid
 from ..submission import DEFAULT_SCHEMA, submit
@@ -347,7 +347,12 @@ class WorkerTask(Generic[P, R]):
             Traceback (most recent call last):
             resonate_core.errors.Unsupported: connection must be of sqlite3, aiosqlite, psycopg, asyncpg, SQLAlchemy or Django, got None
         """
-        return submit(connection, "job.enqueue", order(self.type, self.payload(payload), self._merged(options)), schema=schema)
+        return submit(
+            connection,
+            "job.enqueue",
+            data_of(Jobs.enqueue, self.type, self.payload(payload), **self._merged(options)),
+            schema=schema,
+        )
 
     def enqueue_many(self, payloads: Iterable[Any], **options: Unpack[JobsOptions]) -> Sequence[Job]:
         """Enqueue a job for each payload, in one transaction, all or none; over a URL each on its own.

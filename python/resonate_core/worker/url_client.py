@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from .. import errors
-from .._core import Job, JobBatch, SystemClock
+from .._core import Job, JobBatch, Jobs as CoreJobs, SystemClock
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
-from ..calls import jobs
-from ..calls.call import Call, Together, nothing, refusal
+from ..calls.call import Call, nothing, refusal
+from ..calls.made import call, made, together
 from ..calls.store_threads import MOST_OF_URL, OwnThreads
 from ..http.remote import Remote
 from ..http.server_client import BeforeProtocol
@@ -109,11 +109,11 @@ class UrlClient:
         return UrlWatch(address, names_of(queues), descriptor)
 
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
-        return self._remote.run(jobs.enqueue(type, payload, **options))
+        return self._remote.run(call(CoreJobs.enqueue, type, payload, **options))
 
     def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[Job]:
         """Enqueue each job on its own, in requests that the server accepts."""
-        enqueued = self._remote.in_parts(jobs.enqueue_many(type, payloads, **options))
+        enqueued = self._remote.in_parts(together(CoreJobs.enqueue_many, type, payloads, **options))
         return list(enqueued)
 
     def exchange(self, results: Sequence[tuple[str, int, Any]], held: Sequence[Held], claim: Claim) -> Exchanged:
@@ -124,9 +124,10 @@ class UrlClient:
         """Claim jobs. If the answer is too long for this client, the next claims ask for fewer."""
         queues, most, worker, lease, run_lease, strict, start = claim
         count = min(most, self._most)
-        call = jobs.claim(queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict, start=min(start, count))
+        leases = {"lease": lease, "run_lease": run_lease}
+        request = call(CoreJobs.claim, queues, count, worker=worker, strict=strict, start=min(start, count), **leases)
         try:
-            claimed = self._next(Call(call.kind, call.data, partial(_claimed, call.read, names_of(queues))))
+            claimed = self._next(Call(request.kind, request.data, partial(_claimed, request.read, names_of(queues))))
         except errors.NoEnvelope as error:
             if error.too_long:
                 self._most = max(1, count // 2)
@@ -136,14 +137,14 @@ class UrlClient:
 
     def start_many(self, held: Sequence[Held], lease: int) -> list[int]:
         """Start claimed jobs. A job that the server refuses, by whatever status, is not started; the others may be."""
-        call = jobs.start_many(held, lease=lease)
-        return self._remote.together(call) if isinstance(call, Together) else _statuses_of(self._next(_whole(call)))
+        request = made(CoreJobs.start_many, held, lease=lease)
+        return _statuses_of(self._next(_whole(request))) if isinstance(request, Call) else []
 
     def complete_many(self, results: Sequence[tuple[str, int, Any]]) -> list[int]:
-        call = jobs.complete_many(results)
-        if isinstance(call, Together):  # there are none
-            return self._remote.together(call)
-        items = self._run(_whole(call))
+        request = made(CoreJobs.complete_many, results)
+        if not isinstance(request, Call):  # there are none
+            return []
+        items = self._run(_whole(request))
         for item in items:
             if item["status"] >= 300 and item["status"] not in NOT_HELD and len(items) == 1:
                 raise refusal(item["status"], excerpt(item.get("error"), MOST_OF_A_REFUSAL))
@@ -155,20 +156,20 @@ class UrlClient:
         return [self._status(Call(kind, data, nothing))]
 
     def report(self, id: str, version: int, progress: float | None, lines: Sequence[str]) -> int:
-        return self._status(jobs.report(id, version, progress=progress, lines=lines))
+        return self._status(call(CoreJobs.report, id, version, progress=progress, lines=lines))
 
     def heartbeat(self, worker: str, held: Sequence[Held]) -> tuple[list[str], list[str]]:
-        beat = self._remote.run(jobs.heartbeat(worker, held))
+        beat = self._remote.run(call(CoreJobs.heartbeat, worker, held))
         return list(beat.cancelled), list(beat.lost)
 
     def get(self, id: str) -> Job:
-        return self._remote.run(jobs.get(id))
+        return self._remote.run(call(CoreJobs.get, id))
 
     def delete(self, id: str) -> None:
-        self._remote.run(jobs.delete(id))
+        self._remote.run(call(CoreJobs.delete, id))
 
     def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[Job]:
-        found = self._remote.run(jobs.search(ids, state="scheduled", tags=tags, limit=1000))
+        found = self._remote.run(call(CoreJobs.search, ids, state="scheduled", tags=tags, limit=1000))
         return list(found)
 
     def waiting(self, queues: Iterable[str]) -> int:

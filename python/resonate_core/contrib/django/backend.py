@@ -13,8 +13,9 @@ from django.db import connections
 from django.utils import timezone
 
 from resonate_core import Job, Store
+from resonate_core._core import Jobs
 from resonate_core.calls.call import envelope
-from resonate_core.calls.jobs import order
+from resonate_core.calls.made import data_of
 from resonate_core.errors import Invalid, NotFound
 from resonate_core.submission import submit
 from resonate_core.worker.job_source import refusal
@@ -149,7 +150,9 @@ class ResonateBackend(BaseTaskBackend):
         if task.run_after is not None:
             options["process_at"] = to_ms(task.run_after)
         payload = {"args": result.args, "kwargs": result.kwargs}
-        data = order(task.module_path, payload, options)  # raises for what JSON cannot hold, before anything is written
+        data = data_of(
+            Jobs.enqueue, task.module_path, payload, **options
+        )  # raises for what JSON cannot hold, before anything is written
         object.__setattr__(result, "enqueued_at", to_datetime(self.now()))
         self.send("job.enqueue", data, result)
         task_enqueued.send(type(self), task_result=result)

@@ -18,7 +18,8 @@ from django.db import connections
 from django.utils.module_loading import autodiscover_modules
 
 from resonate_core import Store
-from resonate_core.calls.jobs import complete
+from resonate_core._core import Jobs
+from resonate_core.calls.made import data_of
 from resonate_core.errors import Invalid
 from resonate_core.worker import JobCancelled, JobContext, JobError, Snooze, Worker, WorkerTask
 from resonate_core.worker.groups import is_retried, members
@@ -209,7 +210,7 @@ def _check_storable(value: Any) -> None:
         JobError: The store refuses it, such as a NaN.
     """
     try:
-        complete("any", 1, value)
+        data_of(Jobs.complete, "any", 1, value)
     except Invalid as error:
         refused = unstorable(error).failure
         assert refused is not None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._core import Jobs as CoreJobs, ManualClock, Promise, Promises as CorePromises, Store
 from ...aio import AsyncStoreJobs, AsyncStorePromises
-from ...calls import jobs, promises
 from ...calls.async_faces import AsyncQueues, AsyncSchedules, AsyncTasks
 from ...calls.call import Call, Together, answers_together, envelope
 from ...calls.faces import AsyncRunner, Runner, sent
@@ -112,8 +111,8 @@ class _Promises(Promises):
 
     __slots__ = ()
 
-    create_many = sent(CorePromises, promises.create_many)
-    settle_many = sent(CorePromises, promises.settle_many)
+    create_many = sent(CorePromises.create_many)
+    settle_many = sent(CorePromises.settle_many)
 
 
 class _Jobs(Jobs):
@@ -121,7 +120,7 @@ class _Jobs(Jobs):
 
     __slots__ = ()
 
-    enqueue_many = sent(CoreJobs, jobs.enqueue_many)
+    enqueue_many = sent(CoreJobs.enqueue_many)
 
 
 class AsyncProcessStore:

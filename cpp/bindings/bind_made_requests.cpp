@@ -1,0 +1,92 @@
+// requests(): a typed call as the requests that it would run.
+#include <pybind11/pybind11.h>
+#include <pybind11/typing.h>
+
+#include <string>
+
+#include "bind.hpp"
+#include "codec/described_write.hpp"
+#include "codec/kinds.hpp"
+#include "gil.hpp"
+#include "open_store.hpp"
+#include "python_sink.hpp"
+#include "shown.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+using MadeList = Shown<"tuple[list[tuple[str, dict[str, typing.Any]]], bool]">;
+
+using Arguments = Shown<"tuple[typing.Any, ...]">;
+using Keywords = Shown<"dict[str, typing.Any]">;
+
+constexpr const char* kActionCorrId = "inner";
+
+// An object of the class whose calls leave their requests in `made`.
+py::object maker_of(py::handle type, MadeRequests& made) {
+  const auto store = std::make_shared<OpenStore>(made);
+  const auto is = [type](py::handle other) { return type.is(other); };
+  if (is(py::type::of<Promises>())) return py::cast(Promises{store});
+  if (is(py::type::of<Tasks>())) return py::cast(Tasks{store});
+  if (is(py::type::of<Schedules>())) return py::cast(Schedules{store});
+  if (is(py::type::of<Jobs>())) return py::cast(Jobs{store});
+  if (is(py::type::of<Queues>())) return py::cast(Queues{store});
+  throw py::type_error("type must be Promises, Tasks, Schedules, Jobs or Queues, got " + std::string(text_of(type)));
+}
+
+py::tuple written(const Request& request) {
+  PythonSink sink;
+  const detail::DescribedWriter<PythonSink> writer(sink, request.dialect, kActionCorrId);
+  std::visit([&](const auto& operation) { writer.write(described(operation)); }, request.operation);
+  return py::make_tuple(std::string(name_of(kind_of(request.operation), request.dialect)), sink.take());
+}
+
+MadeList requests(const py::type& type, const Str& name, const Arguments& arguments, const Keywords& keywords) {
+  MadeRequests made;
+  const py::object maker = maker_of(type, made);
+  if (!PyTuple_Check(arguments.ptr()) || !PyDict_Check(keywords.ptr()))
+    throw py::type_error("arguments must be a tuple, and keywords a dict");
+  const py::object method = owned(into_python([&] { return PyObject_GetAttr(maker.ptr(), name.ptr()); }));
+  PyObject* const result = into_python([&] { return PyObject_Call(method.ptr(), arguments.ptr(), keywords.ptr()); });
+  if (result) {
+    Py_DECREF(result);  // there was nothing to run
+  } else {
+    if (!made.done) throw py::error_already_set();
+    PyErr_Clear();
+  }
+  py::list all;
+  for (const Request& request : made.requests) all.append(written(request));
+  return MadeList(py::make_tuple(std::move(all), made.relative_deadline));
+}
+
+}  // namespace
+
+void bind_made_requests(py::module_& module) {
+  module.def("requests", &requests, py::arg("type"), py::arg("name"), py::arg("arguments"), py::arg("keywords"), R"doc(
+Return the requests of a typed call, which is not run: its arguments are checked as by the call.
+
+Args:
+    type: `Promises`, `Tasks`, `Schedules`, `Jobs` or `Queues`.
+    name: The name of the method.
+    arguments: Its arguments.
+    keywords: Its keywords.
+
+Returns:
+    The kind and the data of each request, as on the wire of 2026-04-01, and whether the `timeoutAt` of its promise is the time
+    until then.
+
+Raises:
+    Invalid: As the call.
+    TypeError: As the call.
+
+Example:
+    >>> from resonate_core import _core
+    >>> _core.requests(_core.Promises, "get", ("a",), {})
+    ([('promise.get', {'id': 'a'})], False)
+    >>> _core.requests(_core.Promises, "create", ("a",), {"timeout": 1000})
+    ([('promise.create', {'id': 'a', 'timeoutAt': 1000})], True)
+)doc");
+}
+
+}  // namespace resonate::python

@@ -1,0 +1,180 @@
+"""How the reply to a request of each kind is read, and which requests may be sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .._core import (
+    Claim,
+    Fenced,
+    Job,
+    JobBatch,
+    JobHeartbeat,
+    Promise,
+    PromiseBatch,
+    PromisePage,
+    Schedule,
+    SchedulePage,
+    Suspension,
+    Task,
+    TaskPage,
+)
+from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
+from ..base.states import ONE_OR_MANY
+from .call import Data, RefusedAction, nothing, refusal
+
+__all__ = ["batch_of_jobs", "batch_of_promises", "may_repeat", "reader_of"]
+
+
+def _promise(answer: Data | Promise) -> Promise:
+    return answer if isinstance(answer, Promise) else Promise.from_dict(answer["promise"])
+
+
+def _job(answer: Data | Job) -> Job:
+    return answer if isinstance(answer, Job) else Job.from_dict(answer["job"])
+
+
+def _schedule(answer: Data) -> Schedule:
+    return Schedule.from_dict(answer["schedule"])
+
+
+def _statuses(answer: Data) -> list[int]:
+    return [item["status"] for item in answer["jobs"]]
+
+
+def _counted(answer: Data) -> tuple[int, bool]:
+    return answer["count"], answer.get("more", False)
+
+
+def _fenced(answer: Data) -> Fenced:
+    action = answer["action"]
+    status = action["head"]["status"]
+    if type(status) is int and 300 <= status < 600:
+        raise RefusedAction(refusal(status, excerpt(action["data"], MOST_OF_A_REFUSAL)))
+    return Fenced.from_dict({**answer, "promise": action["data"]["promise"]})
+
+
+def _suspended(answer: Data) -> Suspension:
+    return Suspension.from_dict({**answer, "status": 300 if "preload" in answer else 200})
+
+
+def _queue(answer: Data) -> dict[str, Any]:
+    return answer["queue"]  # type: ignore[no-any-return]
+
+
+def _queues(answer: Data) -> list[dict[str, Any]]:
+    return answer["queues"]  # type: ignore[no-any-return]
+
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "promise.create": _promise,
+    "promise.get": _promise,
+    "promise.settle": _promise,
+    "promise.register_callback": _promise,
+    "promise.register_listener": _promise,
+    "promise.search": PromisePage.from_dict,
+    "task.get": lambda answer: Task.from_dict(answer["task"]),
+    "task.create": Claim.from_dict,
+    "task.acquire": Claim.from_dict,
+    "task.release": nothing,
+    "task.fulfill": lambda answer: Promise.from_dict(answer["promise"]),
+    "task.suspend": _suspended,
+    "task.fence": _fenced,
+    "task.heartbeat": nothing,
+    "task.halt": nothing,
+    "task.continue": nothing,
+    "task.search": TaskPage.from_dict,
+    "schedule.create": _schedule,
+    "schedule.get": _schedule,
+    "schedule.delete": nothing,
+    "schedule.pause": _schedule,
+    "schedule.resume": _schedule,
+    "schedule.search": SchedulePage.from_dict,
+    "job.enqueue": _job,
+    "job.get": _job,
+    "job.claim": JobBatch.from_dict,
+    "job.start": _job,
+    "job.start_many": _statuses,
+    "job.heartbeat": JobHeartbeat.from_dict,
+    "job.complete": _job,
+    "job.complete_many": _statuses,
+    "job.fail": _job,
+    "job.release": _job,
+    "job.snooze": _job,
+    "job.report": _job,
+    "job.cancel": _job,
+    "job.run": _job,
+    "job.archive": _job,
+    "job.delete": nothing,
+    "job.search": JobBatch.from_dict,
+    "queue.set": _queue,
+    "queue.get": _queue,
+    "queue.pause": _queue,
+    "queue.resume": _queue,
+    "queue.list": _queues,
+    "job.stats": _queues,
+}
+
+#: The kinds of requests that can run twice with the effect and the reply of one run.
+_AGAIN = frozenset(
+    (
+        "promise.create",
+        "promise.get",
+        "promise.settle",
+        "promise.register_callback",
+        "promise.register_listener",
+        "promise.search",
+        "task.get",
+        "task.fence",
+        "task.heartbeat",
+        "task.halt",
+        "task.search",
+        "schedule.create",
+        "schedule.get",
+        "schedule.pause",
+        "schedule.resume",
+        "schedule.search",
+        "job.get",
+        "job.heartbeat",
+        "job.search",
+        "queue.set",
+        "queue.get",
+        "queue.pause",
+        "queue.resume",
+        "queue.list",
+        "job.stats",
+    )
+)
+
+
+def reader_of(kind: str, data: Data) -> Callable[[Any], Any]:
+    """Return the function that makes the result of a request from the data of its reply.
+
+    Example:
+        >>> from resonate_core.calls.replies import reader_of
+        >>> reader_of("job.complete_many", {"jobs": []})({"jobs": [{"status": 200}, {"status": 409}]})
+        [200, 409]
+    """
+    return _counted if kind in ONE_OR_MANY and "id" not in data else _READ[kind]
+
+
+def may_repeat(kind: str, data: Data) -> bool:
+    """Return whether a request can run twice with the effect and the reply of one run: of an enqueue, if it names the id of its job.
+
+    Example:
+        >>> from resonate_core.calls.replies import may_repeat
+        >>> may_repeat("promise.get", {"id": "a"}), may_repeat("job.enqueue", {"type": "mail"})
+        (True, False)
+    """
+    return kind in _AGAIN or (kind == "job.enqueue" and "id" in data)
+
+
+def batch_of_promises(answers: list[Data]) -> PromiseBatch:
+    """Return the promises of the answers to several requests."""
+    return PromiseBatch.from_dict({"promises": [answer["promise"] for answer in answers]})
+
+
+def batch_of_jobs(answers: list[Data]) -> JobBatch:
+    """Return the jobs of the answers to several requests."""
+    return JobBatch.from_dict({"jobs": [answer["job"] for answer in answers]})
