@@ -385,6 +385,8 @@ def test_the_record_of_a_queue(client: JobClient) -> None:
     assert client.queue("get") == {**plain, **every, "weight": 8, "active": 1}
     cleared = client.queue("set", lifecycle=None, concurrency=None, rate=None, defaults=None)
     assert cleared == {**plain, "weight": 8, "active": 1}
+    client.queue("set", defaults={"maxRetries": 1})
+    assert client.queue("set", defaults={}) == cleared, "no defaults are none"
     client.queue("set", "a")
     assert [queue["name"] for queue in client.send("queue.list", {}).must()["queues"]] == ["a", QUEUE]
 
