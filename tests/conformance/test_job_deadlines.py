@@ -216,6 +216,25 @@ def test_leases_of_claim_start_and_heartbeat(client: JobClient) -> None:
     assert client.claim(now=90, lease=100).must()["jobs"][0]["leaseUntil"] == 190
 
 
+@pytest.mark.parametrize(
+    ("data", "good_until"),
+    [
+        ({}, 15),
+        ({"processAt": 20}, 25),
+        ({"processAt": 3}, 15),
+        ({"processIn": 7}, 22),
+    ],
+)
+def test_good_for_counts_from_when_the_job_may_run(client: JobClient, data: dict[str, int], good_until: int) -> None:
+    assert client.enqueue(now=10, goodFor=5, **data).must()["job"]["goodUntil"] == good_until
+
+
+@pytest.mark.parametrize("data", [{"goodFor": 2**63 - 1}, {"goodFor": 2**63 - 11}, {"goodUntil": 2**63 - 1}])
+def test_a_job_that_is_good_until_the_largest_instant_is_good_for_ever(client: JobClient, data: dict[str, int]) -> None:
+    assert "goodUntil" not in client.enqueue(now=10, **data).must()["job"]
+    assert client.store.next_due() is None
+
+
 def test_sums_saturate(client: JobClient) -> None:
     end = 2**63 - 1
     client.enqueue(now=5, processIn=end).must()

@@ -85,6 +85,22 @@ def test_a_pending_promise_without_a_task_is_adopted(client: JobClient) -> None:
     assert_states_agree(client)
 
 
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        # The payload is the promise's param, which may be given again or left out.
+        ({}, [({}, 200), ({"payload": X}, 200), ({"payload": Y}, 409)]),
+        # The request gave the payload, so the same job gives it again.
+        ({"payload": X}, [({"payload": X}, 200), ({}, 409), ({"payload": Y}, 409)]),
+        ({"payload": Y}, [({"payload": Y}, 200), ({}, 409), ({"payload": X}, 409)]),
+    ],
+)
+def test_the_same_job_of_an_adopted_promise(client: JobClient, first: Any, then: Any) -> None:
+    client.create(JOB, 5_000, param=X, now=0).must()
+    client.enqueue(now=1, **first).must()
+    assert [client.enqueue(now=2, **data).status for data, _ in then] == [status for _, status in then]
+
+
 def test_an_adopted_promise_has_its_deadline_armed(client: JobClient) -> None:
     """An internal promise times out by projection only, without a step; a job's promise is external, so it has a timeout step."""
     client.create(JOB, 500, now=0).must()

@@ -434,6 +434,17 @@ def test_statistics(client: JobClient) -> None:
     assert client.stats()["days"][-1] == {"day": "2022-01-09", "processed": 2, "failed": 2}, "a cancellation counts as neither"
 
 
+def test_an_attempt_that_timed_out_or_crashed_counts_as_failed(client: JobClient) -> None:
+    client.enqueue("slow", timeout=30, maxRetries=0, now=0).must()
+    client.run_one("slow", now=0)
+    assert [f.kind for f in client.store.tick(30)] == ["job_timeout"]
+    assert client.stats()["days"] == [{"day": "1970-01-01", "processed": 1, "failed": 1}]
+    client.enqueue("lost", maxRetries=0, now=30).must()
+    client.run_one("lost", now=30, lease=5)
+    assert [f.kind for f in client.store.tick(35)] == ["job_lease"]
+    assert client.stats()["days"] == [{"day": "1970-01-01", "processed": 2, "failed": 2}]
+
+
 def test_days_are_kept_for_90(client: JobClient) -> None:
     for day in range(95):
         now = day * DAY
