@@ -196,13 +196,18 @@ def test_a_job_that_adopts_an_awaited_promise(client: JobClient) -> None:
 
 
 def test_a_job_that_adopts_a_promise_forgets_workflows_that_were_cancelled_before(client: JobClient) -> None:
-    client.create("j", now=0, tags={"resonate:external": "true"}).must()
+    for id in ("j", "k"):
+        client.create(id, now=0, tags={"resonate:external": "true"}).must()
     for id in ("w1", "w2", "w3"):
         workflow(client, id, "j")
-    cancel(client, "w2")
+    workflow(client, "w4", "k")
+    for id in ("w2", "w4"):
+        cancel(client, id)
     assert callbacks(client, "j") == ["w1", "w2", "w3"]
     client.enqueue("j", now=11).must()
     assert callbacks(client, "j") == ["w1", "w3"] and client.state("j") == "pending"
+    client.enqueue("k", now=12).must()
+    assert callbacks(client, "k") == [] and client.state("k") == "pending", "its one workflow was cancelled before"
     assert client.store.tick(20) == [] and client.store.check() == []
 
 

@@ -125,6 +125,7 @@ def test_delete_all(client: JobClient, state: str) -> None:
     ("verb", "filter"),
     [
         ("cancel", {}),
+        ("cancel", {"tags": {}}),
         ("run", {}),
         ("run", {"queue": "a"}),
         ("run", {"state": "pending"}),
