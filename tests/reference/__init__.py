@@ -1,1 +1,1 @@
-"""Tests of the reference model, `resonate_core.conformance.reference`."""
+"""The properties that tests check on states of the reference model, `resonate_core.conformance.reference`."""
