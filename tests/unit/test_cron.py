@@ -246,6 +246,7 @@ def test_croniter_agrees_on_seconds(seconds: str, expression: str, after: int) -
     assert ours(f"{seconds} {expression}", ms(start)) == [ms(at) for at in by_croniter(f"{seconds} {expression}", start, COUNT)]
 
 
+@pytest.mark.all
 @given(expression=EXPRESSIONS | WITH_SECONDS, after=INSTANTS, zone=ZONE_NAMES)
 @settings(max_examples=200, deadline=None)
 @example("*/15 * * * *", utc("2024-11-03T04:50"), "America/New_York")
