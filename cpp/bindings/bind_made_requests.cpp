@@ -48,13 +48,7 @@ MadeList requests(const py::type& type, const Str& name, const Arguments& argume
   if (!PyTuple_Check(arguments.ptr()) || !PyDict_Check(keywords.ptr()))
     throw py::type_error("arguments must be a tuple, and keywords a dict");
   const py::object method = owned(into_python([&] { return PyObject_GetAttr(maker.ptr(), name.ptr()); }));
-  PyObject* const result = into_python([&] { return PyObject_Call(method.ptr(), arguments.ptr(), keywords.ptr()); });
-  if (result) {
-    Py_DECREF(result);  // there was nothing to run
-  } else {
-    if (!made.done) throw py::error_already_set();
-    PyErr_Clear();
-  }
+  owned(into_python([&] { return PyObject_Call(method.ptr(), arguments.ptr(), keywords.ptr()); }));
   py::list all;
   for (const Request& request : made.requests) all.append(written(request));
   return MadeList(py::make_tuple(std::move(all), made.relative_deadline));

@@ -24,7 +24,6 @@ class Recorder;
 // What a call would have run.
 struct MadeRequests {
   std::vector<Request> requests;
-  bool done = false;
   bool relative_deadline = false;  // the deadline of the promise is the time until then
 };
 
@@ -32,7 +31,7 @@ class OpenStore {
  public:
   explicit OpenStore(std::shared_ptr<Engine> engine)
       : engine_(std::move(engine)), handler_(std::make_shared<EnvelopeHandler>(engine_)) {}
-  // One call on such a store leaves its requests in `made`, in place of running them. Its result says nothing, or it raises.
+  // A call on such a store leaves its requests in `made`, in place of running them; its result says nothing.
   explicit OpenStore(MadeRequests& made) : made_(&made) {}
 
   // Error (closed) after close().
@@ -58,17 +57,17 @@ class OpenStore {
   // One request of the typed API; raises what is refused, and warns of tags that look misspelt.
   Reply run(Operation operation) const {
     if (made_) {
-      keep_made(std::move(operation));
-      end_of_making();
+      made_->requests.push_back(Request{.operation = std::move(operation)});
+      return reply_that_says_nothing();
     }
     warn_of_tags(operation);
     Reply reply = without_gil([&](Engine& engine) { return engine.apply(Request{.operation = std::move(operation)}); });
     if (!reply.ok()) raise_refusal(reply.status, reply.error);
     return reply;
   }
-  PromiseRecord run_for_promise(Operation operation) const { return {run_for(std::move(operation)).promise}; }
-  TaskRecord run_for_task(Operation operation) const { return {run_for(std::move(operation)).task}; }
-  JobRecord run_for_job(Operation operation) const { return {run_for(std::move(operation)).promise}; }
+  PromiseRecord run_for_promise(Operation operation) const { return {run(std::move(operation)).promise}; }
+  TaskRecord run_for_task(Operation operation) const { return {run(std::move(operation)).task}; }
+  JobRecord run_for_job(Operation operation) const { return {run(std::move(operation)).promise}; }
   // All or none, in one transaction.
   PromiseBatch run_all(std::vector<Request> requests) const;
 
@@ -83,14 +82,8 @@ class OpenStore {
   }
 
   static void warn_of_tags(const Operation& operation);
-  // The caller only passes the record on, so that none at all costs less than an exception.
-  Reply run_for(Operation operation) const {
-    if (!made_) return run(std::move(operation));
-    keep_made(std::move(operation));
-    return {};
-  }
-  void keep_made(Operation operation) const;
-  [[noreturn]] static void end_of_making();
+  // Every call can read it.
+  static Reply reply_that_says_nothing();
 
   MadeRequests* made_ = nullptr;
   std::shared_ptr<Engine> engine_;
