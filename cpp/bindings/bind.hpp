@@ -33,5 +33,6 @@ void bind_cron(py::module_& module);
 void bind_fork_safety(py::module_& module);
 void bind_interrupts(py::module_& module);
 void bind_finished_classes(py::module_& module);  // after all other classes
+void bind_documentation(py::module_& module);     // after all functions
 
 }  // namespace resonate::python

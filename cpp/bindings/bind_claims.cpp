@@ -165,60 +165,10 @@ void bind_claims(py::class_<Jobs>& bound) {
                                 {"run_lease"},
                                 {"strict"},
                                 {"start"}}},
-                              "resonate_core._core.JobBatch", R"doc(
-Claim pending jobs, each under a lease (JOBS 3). The version of each rises by one; later requests of the worker must name it.
-
-A job whose lifecycle claims in one step runs at once; other jobs are `claimed` until `start`. The pending jobs of a batch are claimed
-together, even beyond `count`.
-
-Args:
-    queues: A name, a list of names, or weights (1..1000) by name. Queues share by weight.
-    count: The maximum of jobs, 1..10000.
-    worker: The name of the worker that holds the leases.
-    lease: The duration of the lease of a claimed job, in ms or as a timedelta.
-    run_lease: The duration of the lease of a job that runs at once; default: `lease`.
-    strict: Take jobs of a queue only if the queues before it have none.
-    start: This many of the jobs, the first ones, run at once, in any lifecycle.
-
-Returns:
-    The jobs in order of claiming: within a queue by priority, then `enqueued_at`, then id.
-
-Raises:
-    Invalid: No queue is named, a queue is named twice, or the count or a lease is out of bounds.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="later", priority=60)
-    >>> _ = store.jobs.enqueue("t", id="sooner", priority=10)
-    >>> [(job.id, job.state, job.version) for job in store.jobs.claim("default", 2, worker="w", lease=60_000)]
-    [('sooner', 'claimed', 1), ('later', 'claimed', 1)]
-)doc");
+                              "resonate_core._core.JobBatch");
 
   KeywordMethod<&complete>::bind(
-      bound, "complete", {{{"id", Given::required}, {"version", Given::required}, {"result", Given::optional}, {"headers"}}}, kJob,
-      R"doc(
-Complete a running job and resolve its promise with the result (JOBS 3). The job is kept for its retention.
-
-Args:
-    id: The id of the job.
-    version: The version of the claim.
-    result: bytes, a `Value`, or any JSON-able object.
-    headers: Headers of the result.
-
-Returns:
-    The job.
-
-Raises:
-    NotFound: The job does not exist.
-    Conflict: The job is not running, or has another version.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a", lifecycle="asynq", retention="kept")
-    >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
-    >>> store.jobs.complete("a", job.version, {"sent": True}).result.json()
-    {'sent': True}
-)doc");
+      bound, "complete", {{{"id", Given::required}, {"version", Given::required}, {"result", Given::optional}, {"headers"}}}, kJob);
 
   KeywordMethod<&fail>::bind(bound, "fail",
                              {{{"id", Given::required},
@@ -228,33 +178,7 @@ Example:
                                {"data", Given::optional},
                                {"retryable"},
                                {"retry_after"}}},
-                             kJob, R"doc(
-Fail an attempt: the job is retried, archived or failed for good (JOBS 3).
-
-Args:
-    id: The id of the job.
-    version: The version of the claim.
-    code: The code of the error; a policy may restrict retries to certain codes.
-    message: A text for people.
-    data: More about the error, base64 by convention.
-    retryable: False: do not retry the job.
-    retry_after: The delay of the next attempt, in ms or as a timedelta, instead of the policy's delay.
-
-Returns:
-    The job.
-
-Raises:
-    Invalid: The code is empty, or the delay is negative.
-    NotFound: The job does not exist.
-    Conflict: The job is not running, or has another version.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a", lifecycle="asynq", retry_policy={"kind": "fixed", "intervals": [5000]})
-    >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
-    >>> store.jobs.fail("a", job.version, "SmtpError", "no such host").next_retry_at
-    5000
-)doc");
+                             kJob);
 
   KeywordMethod<&exchange>::bind(bound, "_exchange",
                                  {{{"completed", Given::required},
@@ -266,168 +190,17 @@ Example:
                                    {"run_lease", Given::required},
                                    {"strict", Given::required},
                                    {"start", Given::required}}},
-                                 Exchanged::type_name(), R"doc(
-Complete jobs, start claimed ones and claim more, in one transaction: `complete_many`, `start_many` and `claim`.
+                                 Exchanged::type_name());
 
-Args:
-    completed: As of `complete_many`; none: complete nothing.
-    started: As of `start_many`; none: start nothing.
-    count: As of `claim`; 0: claim nothing.
-
-Returns:
-    The results of the three requests. A result is None if its request was empty, or was refused as a whole; to see why, make it alone.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a")
-    >>> completed, started, claimed = store.jobs._exchange([], [("b", 1)], "default", 1, "w", 60_000, 60_000, False, 1)
-    >>> completed, started, [job.state for job in claimed]
-    (None, [404], ['running'])
-)doc");
-
-  bound
-      .def("start", &start, py::arg("id"), py::arg("version"), py::kw_only(), py::arg("lease") = py::none(), R"doc(
-Start the attempt of a claimed job.
-
-Args:
-    id: The id of the job.
-    version: The version of the claim.
-    lease: The duration of the lease from now on, in ms or as a timedelta; default: unchanged.
-
-Returns:
-    The job.
-
-Raises:
-    NotFound: The job does not exist.
-    Conflict: The job is not claimed, has another version, or has expired.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a")
-    >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
-    >>> store.jobs.start("a", job.version).attempts
-    [{'number': 1, 'worker': 'w', 'startedAt': 0}]
-)doc")
-      .def("start_many", &start_many, py::arg("jobs"), py::kw_only(), py::arg("lease") = py::none(), R"doc(
-Start the attempts of several claimed jobs in one transaction, independently of each other.
-
-Args:
-    jobs: Pairs of id and version.
-    lease: As in `start`, for all jobs.
-
-Returns:
-    The status of each: 200, 404 or 409.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> store.jobs.start_many([("a", 1)])
-    [404]
-)doc")
-      .def("complete_many", &complete_many, py::arg("jobs"), R"doc(
-Complete several running jobs in one transaction, independently of each other.
-
-Args:
-    jobs: Triples of id, version and result.
-
-Returns:
-    The status of each: 200, 404 or 409.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> store.jobs.complete_many([("a", 1, None)])
-    [404]
-)doc")
-      .def("heartbeat", &heartbeat, py::arg("worker"), py::arg("jobs"), R"doc(
-Renew the leases of claimed or running jobs, each by its own duration.
-
-Args:
-    worker: The name of the worker that holds the leases.
-    jobs: Pairs of id and version.
-
-Returns:
-    The jobs that were cancelled, and the jobs that the worker no longer holds.
-
-Raises:
-    Invalid: A name or an id is empty, or a version is negative.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a")
-    >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
-    >>> _ = store.jobs.cancel("a")
-    >>> store.jobs.heartbeat("w", [("a", job.version)])
-    JobHeartbeat(cancelled=['a'], lost=[])
-)doc")
-      .def("release", &release, py::arg("id"), py::arg("version"), R"doc(
-Release a claimed job that was not started; no retry is used.
-
-Raises:
-    NotFound: The job does not exist.
-    Conflict: The job is not claimed, or has another version.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a")
-    >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
-    >>> store.jobs.release("a", job.version).state
-    'pending'
-)doc")
-      .def("snooze", &snooze, py::arg("id"), py::arg("version"), py::arg("delay"), R"doc(
-Snooze a running job: end its attempt and schedule it again; no retry is used.
-
-Args:
-    id: The id of the job.
-    version: The version of the claim.
-    delay: The time until the job is pending again, in ms or as a timedelta.
-
-Raises:
-    NotFound: The job does not exist.
-    Conflict: The job is not running, or has another version.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a", lifecycle="asynq")
-    >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
-    >>> store.jobs.snooze("a", job.version, 5000).process_at
-    5000
-)doc")
+  bound.def("start", &start, py::arg("id"), py::arg("version"), py::kw_only(), py::arg("lease") = py::none())
+      .def("start_many", &start_many, py::arg("jobs"), py::kw_only(), py::arg("lease") = py::none())
+      .def("complete_many", &complete_many, py::arg("jobs"))
+      .def("heartbeat", &heartbeat, py::arg("worker"), py::arg("jobs"))
+      .def("release", &release, py::arg("id"), py::arg("version"))
+      .def("snooze", &snooze, py::arg("id"), py::arg("version"), py::arg("delay"))
       .def("report", &report, py::arg("id"), py::arg("version"), py::kw_only(), py::arg("progress") = py::none(),
-           py::arg("lines") = py::none(), R"doc(
-Report on a running job: how far its attempt is, and lines for its log. `Job.report` shows them. The lease is not renewed.
-
-Args:
-    id: The id of the job.
-    version: The version of the claim.
-    progress: The part that is done, 0 to 1. None: unchanged. Each attempt begins without progress.
-    lines: A line, or up to 100 lines, of at most 1000 bytes each. The job keeps its newest 100 lines.
-
-Returns:
-    The job.
-
-Raises:
-    Invalid: Neither is given, the progress is out of bounds, a line is empty or too long, or there are too many lines.
-    NotFound: The job does not exist.
-    Conflict: The job is not running, or has another version.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a", lifecycle="asynq")
-    >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
-    >>> store.jobs.report("a", job.version, progress=0.5, lines="page 3 of 6").report
-    {'at': 0, 'progress': 0.5, 'lines': [{'at': 0, 'attempt': 1, 'text': 'page 3 of 6'}]}
-)doc")
-      .def("get", &get, py::arg("id"), R"doc(
-Return the job. A read: it stores nothing and runs no step.
-
-Raises:
-    NotFound: The promise does not exist, or is not a job.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a")
-    >>> store.jobs.get("a").state
-    'pending'
-)doc");
+           py::arg("lines") = py::none())
+      .def("get", &get, py::arg("id"));
 }
 
 }  // namespace resonate::python

@@ -32,26 +32,7 @@ py::typing::List<py::int_> cron_next(const Str& expression, const InstantArgumen
 }  // namespace
 
 void bind_cron(py::module_& module) {
-  module.def("cron_next", &cron_next, py::arg("text"), py::arg("after"), py::arg("count") = 1, R"doc(
-Return the next occurrences of a cron expression, as a schedule computes them (PROTOCOL 4, 8).
-
-Args:
-    text: Five fields (minute hour day-of-month month day-of-week), six with seconds first, or a word such as `@hourly`; in UTC,
-        unless it begins with `CRON_TZ=Area/City`. A time of day that the zone skips or repeats fires once; an interval (its second,
-        minute or hour begins with `*`) continues in a repeated hour.
-    after: Unix ms, or an aware datetime; occurrences are later than this.
-    count: The number of occurrences.
-
-Returns:
-    Unix ms in order; fewer than `count` if there are no more up to the year 9999.
-
-Raises:
-    Invalid: The expression is invalid or never fires, or the count is negative.
-
-Example:
-    >>> rc.cron_next("*/15 * * * *", after=0, count=3)
-    [900000, 1800000, 2700000]
-)doc");
+  module.def("cron_next", &cron_next, py::arg("text"), py::arg("after"), py::arg("count") = 1);
 }
 
 }  // namespace resonate::python

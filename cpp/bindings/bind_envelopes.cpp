@@ -177,34 +177,7 @@ Overloaded function.
 
 1. apply(self: resonate_core._core.Store, envelope: dict[str, typing.Any], now: int | None = None, atomic: bool = False) -> dict[str, typing.Any]
 
-Run a request in its envelope, of either dialect, or a list of them in one transaction (PROTOCOL 2, 8).
-
-A refused request gets a reply, a malformed envelope one with status 400. No request of a client raises.
-
-Args:
-    envelope: `{"kind", "head", "data"}`, or a list of such.
-    now: On a manual clock: the instant of the request, in Unix ms or as an aware datetime, to which the clock is moved. `head["resonate:debug_time"]` does
-        the same. An instant that has passed is refused with status 400.
-    atomic: The first refusal undoes the whole list.
-
-Returns:
-    The envelope of the reply, or a list of them in the same order.
-
-Raises:
-    Closed: The store is closed.
-    TypeError: `now` is not an int.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> head = {"corrId": "1", "version": "2026-04-01"}
-    >>> store.apply({"kind": "promise.get", "head": head, "data": {"id": "none"}})["head"]["status"]
-    404
-    >>> store.apply(["no envelope"])[0]["head"]
-    {'corrId': '0', 'status': 400, 'version': '2026-04-01'}
-
 2. apply(self: resonate_core._core.Store, envelope: list[dict[str, typing.Any]], now: int | None = None, atomic: bool = False) -> list[dict[str, typing.Any]]
-
-Run a list of them in one transaction.
 )doc");
   bound.def(
       "apply_async",
@@ -213,72 +186,14 @@ Run a list of them in one transaction.
         return Shown<"collections.abc.Awaitable[typing.Any]">(
             call(member_of_module("resonate_core.calls.local", "apply_async"), self, envelope, now, py::bool_(atomic)));
       },
-      py::arg("envelope"), py::arg("now") = py::none(), py::arg("atomic") = false, R"doc(
-Run a request like `apply`, for asyncio: outside the loop's thread, and with commits shared by the tasks of one loop.
-
-Requests of one iteration of the loop, or that arrive while a commit is under way, run in one transaction, in their order of arrival.
-Each gets its own reply. A commit that fails raises in all of them and changes nothing.
-
-Args:
-    envelope: An envelope, or a list of such.
-    now: On a manual clock: the instant of the request, in Unix ms or as an aware datetime.
-    atomic: The first refusal undoes the whole list, which then runs in a separate transaction.
-
-Returns:
-    An awaitable of the reply's envelope, or of a list of them.
-
-Raises:
-    Closed: The store is closed.
-
-Example:
-    >>> import asyncio
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> async def main():
-    ...     head = {"corrId": "1", "version": "2026-04-01"}
-    ...     return await store.apply_async({"kind": "promise.get", "head": head, "data": {"id": "none"}})
-    >>> asyncio.run(main())["head"]["status"]
-    404
-)doc");
-  bound.def("_run_calls", &run_calls, py::arg("envelopes"), R"doc(
-Run the requests of typed calls in one transaction, each with its own reply. For `Store.aio`.
-
-Args:
-    envelopes: As of `apply`.
-
-Returns:
-    For each its status, and the data of its reply: a `Promise` or a `Job` where the reply is that record and nothing else.
-
-Raises:
-    Closed: The store is closed.
-    StoreError: The commit failed; nothing was changed.
-)doc");
+      py::arg("envelope"), py::arg("now") = py::none(), py::arg("atomic") = false);
+  bound.def("_run_calls", &run_calls, py::arg("envelopes"));
   KeywordMethod<&apply_json_text>::bind_with_signature(bound, "apply_json", kParameters, R"doc(apply_json(*args, **kwargs)
 Overloaded function.
 
 1. apply_json(self: resonate_core._core.Store, envelope: bytes | str, now: int | None = None, atomic: bool = False) -> bytes
 
-Run a request like `apply`, from JSON to JSON. A batch is a Python list of texts; a JSON array in one text gets status 400.
-
-Args:
-    envelope: JSON in UTF-8, or a list of such texts, which run in one transaction.
-    now: The instant of the request on a manual clock, in Unix ms or as an aware datetime.
-    atomic: The first refusal undoes the whole list.
-
-Returns:
-    The reply as JSON in ASCII, or a list of them in the same order.
-
-Raises:
-    Closed: The store is closed.
-    TypeError: The envelope is not bytes, str or a list of them, or `now` is not an int.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> store.apply_json(b"{")[:42]
-    b'{"kind":"unknown","head":{"corrId":"0","st'
-
 2. apply_json(self: resonate_core._core.Store, envelope: list[bytes] | list[str], now: int | None = None, atomic: bool = False) -> list[bytes]
-
-Run a list of them in one transaction.
 )doc");
 }
 

@@ -84,130 +84,23 @@ JobBatch search(const Jobs& self, const OptionalStr& id, const OptionalStr& queu
 }  // namespace
 
 void bind_job_inspection(py::class_<Jobs>& bound) {
-  bound
-      .def("cancel", &cancel, py::arg("id"), R"doc(
-Cancel a job that is not final, and its promise. Its worker is notified by the next heartbeat.
-
-Raises:
-    NotFound: The job does not exist.
-    Conflict: The job is final.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a")
-    >>> store.jobs.cancel("a").state
-    'cancelled'
-)doc")
-      .def("run", &run, py::arg("id"), R"doc(
-Make a scheduled, retrying or archived job pending now. Its awaiters keep waiting.
-
-Raises:
-    NotFound: The job does not exist.
-    Conflict: The job is in another state.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a", process_in=60_000)
-    >>> store.jobs.run("a").enqueued_at
-    0
-)doc")
-      .def("archive", &archive, py::arg("id"), R"doc(
-Archive a pending, scheduled or retrying job until a person runs it.
-
-Raises:
-    NotFound: The job does not exist.
-    Conflict: The job is in another state.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a")
-    >>> store.jobs.archive("a").state
-    'archived'
-)doc")
-      .def("delete", &remove, py::arg("id"), R"doc(
-Delete an unheld job and its promise; a final job is deleted as soon as nothing undelivered refers to it.
-
-Raises:
-    NotFound: The job does not exist.
-    Conflict: The job is claimed or running, or it is not final and has an awaiter.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a")
-    >>> store.jobs.delete("a")
-    >>> len(store.jobs.search())
-    0
-)doc")
+  bound.def("cancel", &cancel, py::arg("id"))
+      .def("run", &run, py::arg("id"))
+      .def("archive", &archive, py::arg("id"))
+      .def("delete", &remove, py::arg("id"))
       .def("cancel_all", &cancel_all, py::kw_only(), py::arg("queue") = py::none(), py::arg("type") = py::none(),
-           py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
-Cancel all matching jobs that are not final, 1000 per transaction, and return their number. At least one filter is required.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue_many("t", range(3), tags={"resonate:parent": "order:1"})
-    >>> store.jobs.cancel_all(tags={"resonate:parent": "order:1"})
-    3
-)doc")
+           py::arg("tags") = py::none(), py::arg("group") = py::none())
       .def("run_all", &run_them_all, py::arg("state"), py::kw_only(), py::arg("queue") = py::none(), py::arg("type") = py::none(),
-           py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
-Run all matching jobs of a state ("archived", "retry" or "scheduled"), 1000 per transaction, and return their number.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue_many("t", range(3), process_in=60_000)
-    >>> store.jobs.run_all("scheduled")
-    3
-)doc")
+           py::arg("tags") = py::none(), py::arg("group") = py::none())
       .def("archive_all", &archive_all, py::arg("state"), py::kw_only(), py::arg("queue") = py::none(),
-           py::arg("type") = py::none(), py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
-Archive all matching jobs of a state ("pending", "scheduled" or "retry"), 1000 per transaction, and return their number.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue_many("t", range(3))
-    >>> store.jobs.archive_all("pending", type="t")
-    3
-)doc")
+           py::arg("type") = py::none(), py::arg("tags") = py::none(), py::arg("group") = py::none())
       .def("delete_all", &delete_all, py::arg("state"), py::kw_only(), py::arg("queue") = py::none(), py::arg("type") = py::none(),
-           py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
-Delete all matching jobs of a state (not "claimed" or "running"), 1000 per transaction, and return their number.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue_many("t", range(3))
-    >>> store.jobs.delete_all("pending", queue="default")
-    3
-)doc");
+           py::arg("tags") = py::none(), py::arg("group") = py::none());
 
   KeywordMethod<&search>::bind(
       bound, "search",
       {{{"id", Given::optional}, {"queue"}, {"type"}, {"state"}, {"tags"}, {"group"}, {"unique_key"}, {"limit"}, {"cursor"}}},
-      "resonate_core._core.JobBatch", R"doc(
-Return a page of the matching jobs, ordered by id.
-
-Args:
-    id: A pattern in which `*` stands for any characters.
-    queue: The name of the queue.
-    type: The type of the jobs.
-    state: The current state.
-    tags: Tags that a job must have, with these values.
-    group: The name of the group.
-    unique_key: The unique key.
-    limit: The size of the page, 1..1000; default: 100.
-    cursor: The `cursor` of the previous page.
-
-Returns:
-    A page; its `cursor` is None on the last page.
-
-Raises:
-    Invalid: The state is unknown, or the limit is out of range.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue_many("t", range(3), ids=["a", "b", "c"])
-    >>> [job.id for job in store.jobs.search(state="pending", limit=2)]
-    ['a', 'b']
-)doc");
+      "resonate_core._core.JobBatch");
 }
 
 }  // namespace resonate::python

@@ -57,30 +57,7 @@ MadeList requests(const py::type& type, const Str& name, const Arguments& argume
 }  // namespace
 
 void bind_made_requests(py::module_& module) {
-  module.def("requests", &requests, py::arg("type"), py::arg("name"), py::arg("arguments"), py::arg("keywords"), R"doc(
-Return the requests of a typed call, which is not run: its arguments are checked as by the call.
-
-Args:
-    type: `Promises`, `Tasks`, `Schedules`, `Jobs` or `Queues`.
-    name: The name of the method.
-    arguments: Its arguments.
-    keywords: Its keywords.
-
-Returns:
-    The kind and the data of each request, as on the wire of 2026-04-01, and whether the `timeoutAt` of its promise is the time
-    until then.
-
-Raises:
-    Invalid: As the call.
-    TypeError: As the call.
-
-Example:
-    >>> from resonate_core import _core
-    >>> _core.requests(_core.Promises, "get", ("a",), {})
-    ([('promise.get', {'id': 'a'})], False)
-    >>> _core.requests(_core.Promises, "create", ("a",), {"timeout": 1000})
-    ([('promise.create', {'id': 'a', 'timeoutAt': 1000})], True)
-)doc");
+  module.def("requests", &requests, py::arg("type"), py::arg("name"), py::arg("arguments"), py::arg("keywords"));
 }
 
 }  // namespace resonate::python

@@ -63,105 +63,13 @@ JsonDict set(const Queues& self, const Str& name, const py::KWArgs<AnyValue>& gi
 }  // namespace
 
 void bind_queues(py::module_& module) {
-  py::class_<Queues>(module, "Queues", R"doc(
-The queues of a store: `store.queues`. The first job of a queue, or `set`, creates it.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> store.queues.set("mail", concurrency=10, rate={"limit": 100, "per": 60_000})["concurrency"]
-    10
-    >>> [queue["name"] for queue in store.queues.list()]
-    ['mail']
-)doc")
-      .def("set", &set, py::arg("name"), R"doc(
-Set members of a queue, and create it if it does not exist (JOBS 4, 5). Other members stay as they are; None clears a member.
-
-Args:
-    name: The name of the queue.
-    **given: `lifecycle`: "asynq", "horsies" or None; for jobs that set none. `weight`: 1..1000, its share
-        of claims that name several queues. `concurrency`: the maximum of its claimed and running jobs, or None.
-        `rate`: {"limit": tokens, "per": ms, "burst": tokens} or None; how often its jobs may be claimed.
-        `groups`: {"size": 1..1000, "grace": ms, "maxDelay": ms} or None; a batch is ready when it has `size` jobs, `grace` after
-        the last one joined (default: a minute), or `maxDelay` after the first. `defaults`: members of jobs that do not set them,
-        before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout", "priority",
-        "cancelWithAwaiters"}, or None.
-
-Returns:
-    The queue, as on the wire.
-
-Raises:
-    Invalid: A value breaks a rule.
-    TypeError: The member is unknown.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> store.queues.set("mail", lifecycle="asynq", weight=6)["weight"]
-    6
-)doc")
-      .def("get", &named_queue<QueueGet>, py::arg("name"), R"doc(
-Return the queue, as on the wire.
-
-Raises:
-    NotFound: The queue does not exist.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", queue="mail")
-    >>> store.queues.get("mail")
-    {'name': 'mail', 'paused': False, 'weight': 1, 'active': 0}
-)doc")
-      .def("pause", &named_queue<QueuePause>, py::arg("name"), R"doc(
-Stop claims from a queue; claimed and running jobs continue. It has no effect on a paused queue.
-
-Raises:
-    NotFound: The queue does not exist; `set(name)` creates it. The queue `default` always exists.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.queues.set("mail")
-    >>> store.queues.pause("mail")["paused"]
-    True
-)doc")
-      .def("resume", &named_queue<QueueResume>, py::arg("name"), R"doc(
-Allow claims from a paused queue again.
-
-Raises:
-    NotFound: The queue does not exist.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.queues.set("mail")
-    >>> store.queues.resume("mail")["paused"]
-    False
-)doc")
-      .def("list", &list, R"doc(
-Return all queues by name, as on the wire.
-
-Example:
-    >>> rc.Store(clock=rc.ManualClock()).queues.list()
-    []
-)doc")
-      .def("stats", &stats, py::arg("name") = py::none(), R"doc(
-Return for each queue its jobs by state, the wait of the oldest pending job, and the attempts per UTC day.
-
-Args:
-    name: One queue; None: all.
-
-Returns:
-    For each queue `counts` by state, `oldestPendingAt` (Unix ms), `latency` (ms), `active`, and `days`, at most 90, each with the
-    number of attempts that ended (`processed`) and that did not complete (`failed`).
-
-Raises:
-    NotFound: The queue does not exist.
-
-Example:
-    >>> clock = rc.ManualClock()
-    >>> store = rc.Store(clock=clock)
-    >>> _ = store.jobs.enqueue("t")
-    >>> _ = clock.advance(500)
-    >>> store.queues.stats("default")[0]["latency"]
-    500
-)doc");
+  py::class_<Queues>(module, "Queues")
+      .def("set", &set, py::arg("name"))
+      .def("get", &named_queue<QueueGet>, py::arg("name"))
+      .def("pause", &named_queue<QueuePause>, py::arg("name"))
+      .def("resume", &named_queue<QueueResume>, py::arg("name"))
+      .def("list", &list)
+      .def("stats", &stats, py::arg("name") = py::none());
 }
 
 }  // namespace resonate::python

@@ -58,66 +58,18 @@ std::string promise_repr(const PromiseRecord& promise) {
 
 void bind_promise(py::module_& module) {
   module.attr("PromiseState") = states_literal(PromiseState::pending, PromiseState::rejected_timedout);
-  py::class_<PromiseRecord> bound(module, "Promise", R"doc(
-A promise as it was at the instant of the call (PROTOCOL 1).
-
-Immutable. Its state is projected: a promise past its deadline is shown as settled, even if no step has written that yet
-(PROTOCOL 1.2). Instants are Unix milliseconds. Equal to another record if all members are equal.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> store.promises.create("order:1", timeout=1000, tags={"kind": "order"})
-    Promise(id='order:1', state='pending', tags={'kind': 'order'}, timeout_at=1000, created_at=0)
-)doc");
-  bound
+  py::class_<PromiseRecord> bound(module, "Promise");
+  bound.def_property_readonly("id", [](const PromiseRecord& self) { return self.row->id(); })
+      .def_property_readonly("state", [](const PromiseRecord& self) { return PromiseStateName(py::str(name_of(self.row->state))); })
+      .def_property_readonly("param", [](const PromiseRecord& self) { return promise_spec(self).param; })
+      .def_property_readonly("value", [](const PromiseRecord& self) { return self.row->result(); })
       .def_property_readonly(
-          "id", [](const PromiseRecord& self) { return self.row->id(); }, "The id of the promise.")
-      .def_property_readonly(
-          "state", [](const PromiseRecord& self) { return PromiseStateName(py::str(name_of(self.row->state))); },
-          "`pending`, `resolved`, `rejected`, `rejected_canceled` or `rejected_timedout`.")
-      .def_property_readonly(
-          "param", [](const PromiseRecord& self) { return promise_spec(self).param; }, "The input that the creator passed.")
-      .def_property_readonly(
-          "value", [](const PromiseRecord& self) { return self.row->result(); }, "The result; empty while pending.")
-      .def_property_readonly(
-          "tags", [](const PromiseRecord& self) { return Shown<"dict[str, str]">(string_dict(promise_spec(self).tags)); },
-          "The tags, a new dict each time.")
-      .def_property_readonly(
-          "timeout_at", [](const PromiseRecord& self) { return promise_spec(self).timeout_at; }, "The deadline, in Unix ms.")
-      .def_property_readonly(
-          "created_at", [](const PromiseRecord& self) { return promise_spec(self).created_at; }, "When it was created, in Unix ms.")
-      .def_property_readonly("settled_at", &settled_at, "When it was settled, in Unix ms; None while pending.");
+          "tags", [](const PromiseRecord& self) { return Shown<"dict[str, str]">(string_dict(promise_spec(self).tags)); })
+      .def_property_readonly("timeout_at", [](const PromiseRecord& self) { return promise_spec(self).timeout_at; })
+      .def_property_readonly("created_at", [](const PromiseRecord& self) { return promise_spec(self).created_at; })
+      .def_property_readonly("settled_at", &settled_at);
   def_record(bound, RecordTraits<PromiseRecord>{.to_dict = promise_dict,
-                                                .to_dict_doc = R"doc(
-Return the record as in an envelope of 2026-04-01.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> store.promises.create("a", timeout=1000).to_dict()["timeoutAt"]
-    1000
-)doc",
                                                 .from_dict = promise_from_dict,
-                                                .from_dict_doc = R"doc(
-Return the promise with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
-
-Args:
-    members: A promise as in an envelope of 2026-04-01. Unknown members are ignored; `param`, `value` and `tags` may be absent.
-
-Raises:
-    Invalid: A member is missing or malformed; the error names it and the rule.
-    TypeError: The members are not a mapping.
-
-Example:
-    >>> data = {"id": "a", "timeoutAt": 1000}
-    >>> head = {"corrId": "1", "version": "2026-04-01"}
-    >>> reply = rc.Store(clock=rc.ManualClock()).apply({"kind": "promise.create", "head": head, "data": data})
-    >>> rc.Promise.from_dict(reply["data"]["promise"])
-    Promise(id='a', state='pending', timeout_at=1000, created_at=0)
-    >>> rc.Promise.from_dict({"id": "a", "state": "done"})
-    Traceback (most recent call last):
-    ...
-    resonate_core.errors.Invalid: timeoutAt is missing
-)doc",
                                                 .same = same_promise,
                                                 .identity = promise_identity,
                                                 .repr = promise_repr,
@@ -167,51 +119,15 @@ std::string task_repr(const TaskRecord& task) {
 
 void bind_task(py::module_& module) {
   module.attr("TaskState") = states_literal(TaskState::pending, TaskState::fulfilled);
-  py::class_<TaskRecord> bound(module, "Task", R"doc(
-A task as it was at the instant of the call (PROTOCOL 1): the work behind the promise of the same id.
-
-Immutable. A task whose promise is past its deadline is fulfilled (PROTOCOL 1.2). Equal to another record if all members are equal.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> store.tasks.create("job", pid="worker-1", ttl=60_000, timeout=1000, target="poll://any@workers").task
-    Task(id='job', state='acquired', version=1, resumes=0, ttl=60000, pid='worker-1')
-)doc");
-  bound
-      .def_property_readonly(
-          "id", [](const TaskRecord& self) { return self.row->id(); }, "The id of the task and its promise.")
-      .def_property_readonly(
-          "state", [](const TaskRecord& self) { return TaskStateName(py::str(name_of(self.row->task))); },
-          "`pending`, `acquired`, `suspended`, `halted` or `fulfilled`.")
-      .def_property_readonly("version", &version, "The number of acquisitions; requests of its worker must name it (PROTOCOL 2).")
-      .def_property_readonly("resumes", &resumes, "The number of settled promises that woke it and are not yet seen.")
-      .def_property_readonly("ttl", &ttl, "The duration of the lease in ms; None unless acquired.")
-      .def_property_readonly("pid", &pid, "The name of the worker that holds the lease; None unless acquired.");
+  py::class_<TaskRecord> bound(module, "Task");
+  bound.def_property_readonly("id", [](const TaskRecord& self) { return self.row->id(); })
+      .def_property_readonly("state", [](const TaskRecord& self) { return TaskStateName(py::str(name_of(self.row->task))); })
+      .def_property_readonly("version", &version)
+      .def_property_readonly("resumes", &resumes)
+      .def_property_readonly("ttl", &ttl)
+      .def_property_readonly("pid", &pid);
   def_record(bound, RecordTraits<TaskRecord>{.to_dict = task_dict,
-                                             .to_dict_doc = R"doc(
-Return the record as in an envelope of 2026-04-01.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=1000, target="poll://any@workers")
-    >>> claim.task.to_dict()["version"]
-    1
-)doc",
                                              .from_dict = task_from_dict,
-                                             .from_dict_doc = R"doc(
-Return the task with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
-
-Args:
-    members: A task as in an envelope of 2026-04-01. Unknown members are ignored; `ttl` and `pid` are read only of an acquired task.
-
-Raises:
-    Invalid: A member is missing or malformed; the error names it and the rule.
-    TypeError: The members are not a mapping.
-
-Example:
-    >>> rc.Task.from_dict({"id": "a", "state": "acquired", "version": 1, "resumes": 0, "ttl": 5000, "pid": "w"})
-    Task(id='a', state='acquired', version=1, resumes=0, ttl=5000, pid='w')
-)doc",
                                              .same = same_task,
                                              .identity = task_identity,
                                              .repr = task_repr,
@@ -248,89 +164,36 @@ std::string schedule_repr(const ScheduleRecord& record) {
 }
 
 void bind_schedule(py::module_& module) {
-  py::class_<ScheduleRecord> bound(module, "Schedule", R"doc(
-A schedule as it was at the instant of the call (PROTOCOL 1): it creates a promise at every occurrence of a cron expression.
-
-Immutable. Instants are Unix milliseconds. Equal to another record if all members are equal.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> store.schedules.create("nightly", "0 3 * * *", promise_timeout=3_600_000).next_run_at
-    10800000
-)doc");
-  bound
-      .def_property_readonly(
-          "id", [](const ScheduleRecord& self) { return self.schedule->id; }, "The id of the schedule.")
-      .def_property_readonly(
-          "cron", [](const ScheduleRecord& self) { return self.schedule->cron; }, "The cron expression as it was given.")
-      .def_property_readonly(
-          "promise_id", [](const ScheduleRecord& self) { return self.schedule->promise_id; }, "The template of its promises' ids.")
-      .def_property_readonly(
-          "promise_timeout", [](const ScheduleRecord& self) { return self.schedule->promise_timeout; },
-          "The time from an occurrence to its promise's deadline, in ms.")
-      .def_property_readonly(
-          "promise_param", [](const ScheduleRecord& self) { return self.schedule->promise_param; }, "The param of its promises.")
+  py::class_<ScheduleRecord> bound(module, "Schedule");
+  bound.def_property_readonly("id", [](const ScheduleRecord& self) { return self.schedule->id; })
+      .def_property_readonly("cron", [](const ScheduleRecord& self) { return self.schedule->cron; })
+      .def_property_readonly("promise_id", [](const ScheduleRecord& self) { return self.schedule->promise_id; })
+      .def_property_readonly("promise_timeout", [](const ScheduleRecord& self) { return self.schedule->promise_timeout; })
+      .def_property_readonly("promise_param", [](const ScheduleRecord& self) { return self.schedule->promise_param; })
       .def_property_readonly(
           "promise_tags",
-          [](const ScheduleRecord& self) { return Shown<"dict[str, str]">(string_dict(self.schedule->promise_tags)); },
-          "The tags of its promises, a new dict each time.")
-      .def_property_readonly(
-          "job",
-          [](const ScheduleRecord& self) {
-            if (!self.schedule->job || !self.schedule->job->unread.empty()) return OptionalDict(py::none());
-            PythonSink sink;
-            encode_order(sink, self.schedule->job->order);
-            return OptionalDict(sink.take());
-          },
-          "The members of its jobs, as on the wire; None if it creates promises.")
-      .def_property_readonly(
-          "created_at", [](const ScheduleRecord& self) { return self.schedule->created_at; }, "When it was created, in Unix ms.")
-      .def_property_readonly(
-          "next_run_at", [](const ScheduleRecord& self) { return self.schedule->next_run_at; },
-          "The next occurrence, in Unix ms; 2**63 - 1 if there is none. Of a paused schedule, the one at which it was paused.")
-      .def_property_readonly(
-          "last_run_at", [](const ScheduleRecord& self) { return self.schedule->last_run_at; },
-          "The occurrence that created the last promise, in Unix ms; None before the first.")
-      .def_property_readonly(
-          "problem",
-          [](const ScheduleRecord& self) {
-            return self.schedule->set_aside ? std::optional(self.schedule->set_aside->problem) : std::nullopt;
-          },
-          "Why the schedule is set aside, for example a missing time zone; None if it is not.")
-      .def_property_readonly(
-          "retry_at",
-          [](const ScheduleRecord& self) {
-            return self.schedule->set_aside ? std::optional(self.schedule->set_aside->retry_at) : std::nullopt;
-          },
-          "When a schedule that is set aside is examined again, in Unix ms; otherwise None.")
-      .def_property_readonly(
-          "paused", [](const ScheduleRecord& self) { return self.schedule->paused; }, "Whether it is paused, and does not fire.");
+          [](const ScheduleRecord& self) { return Shown<"dict[str, str]">(string_dict(self.schedule->promise_tags)); })
+      .def_property_readonly("job",
+                             [](const ScheduleRecord& self) {
+                               if (!self.schedule->job || !self.schedule->job->unread.empty()) return OptionalDict(py::none());
+                               PythonSink sink;
+                               encode_order(sink, self.schedule->job->order);
+                               return OptionalDict(sink.take());
+                             })
+      .def_property_readonly("created_at", [](const ScheduleRecord& self) { return self.schedule->created_at; })
+      .def_property_readonly("next_run_at", [](const ScheduleRecord& self) { return self.schedule->next_run_at; })
+      .def_property_readonly("last_run_at", [](const ScheduleRecord& self) { return self.schedule->last_run_at; })
+      .def_property_readonly("problem",
+                             [](const ScheduleRecord& self) {
+                               return self.schedule->set_aside ? std::optional(self.schedule->set_aside->problem) : std::nullopt;
+                             })
+      .def_property_readonly("retry_at",
+                             [](const ScheduleRecord& self) {
+                               return self.schedule->set_aside ? std::optional(self.schedule->set_aside->retry_at) : std::nullopt;
+                             })
+      .def_property_readonly("paused", [](const ScheduleRecord& self) { return self.schedule->paused; });
   def_record(bound, RecordTraits<ScheduleRecord>{.to_dict = schedule_dict,
-                                                 .to_dict_doc = R"doc(
-Return the record as in an envelope of 2026-04-01.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> store.schedules.create("nightly", "0 3 * * *", promise_timeout=1000).to_dict()["cron"]
-    '0 3 * * *'
-)doc",
                                                  .from_dict = schedule_from_dict,
-                                                 .from_dict_doc = R"doc(
-Return the schedule with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
-
-Args:
-    members: A schedule as in an envelope of 2026-04-01. Unknown members are ignored; `promiseParam` and `promiseTags` may be absent.
-
-Raises:
-    Invalid: A member is missing or malformed; the error names it and the rule.
-    TypeError: The members are not a mapping.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> nightly = store.schedules.create("nightly", "0 3 * * *", promise_timeout=1000)
-    >>> rc.Schedule.from_dict(nightly.to_dict()) == nightly
-    True
-)doc",
                                                  .same = same_schedule,
                                                  .identity = schedule_identity,
                                                  .repr = schedule_repr,

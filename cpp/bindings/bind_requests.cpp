@@ -163,40 +163,9 @@ py::typing::Set<py::str> steps() {
 }  // namespace
 
 void bind_requests(py::module_& module) {
-  module.def("request_kinds", &kinds, R"doc(
-Return the kinds of requests that a store answers, in both versions of the protocol.
-
-Example:
-    >>> from resonate_core._core import request_kinds
-    >>> sorted(kind for kind in request_kinds() if kind.startswith("promise.reg"))
-    ['promise.register', 'promise.register_callback', 'promise.register_listener']
-)doc");
-  module.def("step_kinds", &steps, R"doc(
-Return the kinds of internal steps: the values of `Fired.kind`, which follow `step.` in a recording.
-
-Example:
-    >>> from resonate_core._core import step_kinds
-    >>> sorted(kind for kind in step_kinds() if kind.endswith("drain"))
-    ['callback_drain', 'cancel_drain', 'listener_drain']
-)doc");
-  py::class_<Limits>(module, "RequestLimits", R"doc(
-Limits of a request's size and of the durations in it. A request beyond a limit is refused with status 400.
-
-Args:
-    id_bytes: Bytes of an id, a pid, an address or the name of a tag.
-    tags: Number of tags of a promise, and of headers of a value.
-    list_length: Number of tasks of a heartbeat, and of actions of a suspend.
-    nesting: Depth of the JSON.
-    lease: Longest lease of a job, in ms or as a timedelta.
-    ttl: Longest lease of a task, in ms or as a timedelta.
-    delay: Longest delay of a job, a message or a retry, in ms or as a timedelta.
-    clock: The clock that `delay` counts from. Without a clock, instants are not limited.
-
-Example:
-    >>> from resonate_core import Envelope, RequestLimits
-    >>> Envelope(b"[[[]]]", RequestLimits(nesting=2)).refused
-    True
-)doc")
+  module.def("request_kinds", &kinds);
+  module.def("step_kinds", &steps);
+  py::class_<Limits>(module, "RequestLimits")
       .def(py::init([](std::size_t id_bytes, std::size_t tags, std::size_t list_length, std::size_t nesting,
                        const DurationArgument& lease, const DurationArgument& ttl, const DurationArgument& delay,
                        std::optional<std::shared_ptr<Clock>> clock) {
@@ -213,90 +182,28 @@ Example:
            py::arg("nesting") = INT64_MAX, py::arg("lease") = kNever, py::arg("ttl") = kNever, py::arg("delay") = kNever,
            py::arg("clock") = py::none());
 
-  py::class_<HeldEnvelope>(module, "Envelope", R"doc(
-A request in a server: decoded once, checked, then run by `Store.run`.
-
-Args:
-    text: JSON in UTF-8. Any text makes an envelope; a malformed one is `refused` and gets status 400.
-    limits: The limits of the request.
-
-Example:
-    >>> from resonate_core import Envelope, RequestLimits
-    >>> text = b'{"kind":"promise.get","head":{"corrId":"1","version":"2026-04-01"},"data":{"id":"a"}}'
-    >>> envelope = Envelope(text, RequestLimits())
-    >>> envelope.kind, envelope.ids
-    ('promise.get', ['a'])
-    >>> rc.Store(clock=rc.ManualClock()).run([envelope])[0][0]
-    404
-)doc")
+  py::class_<HeldEnvelope>(module, "Envelope")
       .def(py::init([](const py::bytes& text, const Limits& limits) { return HeldEnvelope(std::string_view(text), limits); }),
            py::arg("text"), py::arg("limits"))
-      .def_property_readonly("kind", &HeldEnvelope::kind, "The kind of the request; any text if it is refused.")
-      .def_property_readonly("version", &HeldEnvelope::version, "The dialect of the reply.")
-      .def_property_readonly("corr_id", &HeldEnvelope::corr_id, "The correlation id, which the reply repeats.")
-      .def_property_readonly("auth", &HeldEnvelope::auth, "head.auth; None if it is missing or empty.")
-      .def_property_readonly("refused", &HeldEnvelope::refused, "Whether it is malformed or too large, and gets status 400.")
-      .def_property_readonly("debug", &HeldEnvelope::debug, "Whether it is a debug operation, which runs alone.")
-      .def_property_readonly("search", &HeldEnvelope::search,
-                             "Whether it may read every row: a search, or a change of all jobs that match a filter. Run "
-                             "alone, it does not block other requests.")
-      .def_property_readonly("read", &HeldEnvelope::read,
-                             "Whether it changes nothing. On a file, a batch of such requests does not wait for a commit.")
-      .def_property_readonly("records", &HeldEnvelope::records,
-                             "How many records it names or asks for, such as the jobs that it enqueues: a measure of its work.")
-      .def_property_readonly("ids", &HeldEnvelope::ids,
-                             "Every id that it names, including those of its inner actions; for a schedule also the constant "
-                             "beginning of the ids of its "
-                             "promises.")
-      .def_property_readonly("queues", &HeldEnvelope::queues,
-                             "Every queue that it enqueues into, claims from or searches. The name of a queue that it "
-                             "sets, pauses or reads is an id.")
-      .def_property_readonly("advice", &HeldEnvelope::advice,
-                             "A sentence for each tag that looks like a tag of the protocol but is not, for a log.")
-      .def("restrict", &HeldEnvelope::set_scope, py::arg("prefix"), R"doc(
-Restrict the results of the request (searches, preloads, all leases of a pid) to ids that begin with `prefix`.
-
-Example:
-    >>> from resonate_core import Envelope, RequestLimits
-    >>> text = b'{"kind":"promise.search","head":{"corrId":"1","version":"2026-04-01"},"data":{}}'
-    >>> Envelope(text, RequestLimits()).restrict("mine.")
-)doc")
-      .def("forget_debug_time", &HeldEnvelope::forget_debug_time, R"doc(
-Ignore its `resonate:debug_time`: it runs at the store's instant.
-
-Example:
-    >>> from resonate_core import Envelope, RequestLimits
-    >>> Envelope(b"{}", RequestLimits()).forget_debug_time()
-)doc")
-      .def("refusal", &HeldEnvelope::refusal, py::arg("status"), py::arg("message"), R"doc(
-Return the envelope of a reply with this status and text, as JSON.
-
-Example:
-    >>> from resonate_core import Envelope, RequestLimits
-    >>> Envelope(b"{}", RequestLimits()).refusal(429, "later")
-    b'{"kind":"unknown","head":{"corrId":"0","status":429,"version":"2026-04-01"},"data":"later"}'
-)doc");
+      .def_property_readonly("kind", &HeldEnvelope::kind)
+      .def_property_readonly("version", &HeldEnvelope::version)
+      .def_property_readonly("corr_id", &HeldEnvelope::corr_id)
+      .def_property_readonly("auth", &HeldEnvelope::auth)
+      .def_property_readonly("refused", &HeldEnvelope::refused)
+      .def_property_readonly("debug", &HeldEnvelope::debug)
+      .def_property_readonly("search", &HeldEnvelope::search)
+      .def_property_readonly("read", &HeldEnvelope::read)
+      .def_property_readonly("records", &HeldEnvelope::records)
+      .def_property_readonly("ids", &HeldEnvelope::ids)
+      .def_property_readonly("queues", &HeldEnvelope::queues)
+      .def_property_readonly("advice", &HeldEnvelope::advice)
+      .def("restrict", &HeldEnvelope::set_scope, py::arg("prefix"))
+      .def("forget_debug_time", &HeldEnvelope::forget_debug_time)
+      .def("refusal", &HeldEnvelope::refusal, py::arg("status"), py::arg("message"));
 }
 
 void bind_run(StoreClass& bound) {
-  bound.def("run", &run, py::arg("envelopes"), R"doc(
-Run envelopes in one transaction, in order, each with its own reply (PROTOCOL 8). For servers.
-
-Args:
-    envelopes: Each may run only once. A debug operation among others gets status 400.
-
-Returns:
-    For each envelope its status and its reply as JSON in ASCII.
-
-Raises:
-    Closed: The store is closed.
-    StoreError: The commit failed; nothing was changed.
-
-Example:
-    >>> from resonate_core import Envelope, RequestLimits
-    >>> rc.Store(clock=rc.ManualClock()).run([Envelope(b"{", RequestLimits())])[0][0]
-    400
-)doc");
+  bound.def("run", &run, py::arg("envelopes"));
   bound.def(
       "_limit_submissions",
       [](const StoreHandle& self, const Limits& limits, std::size_t body_bytes) {
@@ -304,21 +211,7 @@ Example:
         const OutsidePython outside;
         handler->limit_submissions({.body_bytes = body_bytes, .nesting = limits.nesting, .of_request = limits.of_request});
       },
-      py::arg("limits"), py::arg("body_bytes"), R"doc(
-Refuse submitted requests beyond these limits when they would run. For servers, which apply the limits of their settings.
-
-Without this call the limits are the defaults of a server, and durations are not limited.
-
-Args:
-    limits: As of the server's own requests; `process_at` and the like are limited without a clock, too.
-    body_bytes: Bytes of the text of a request.
-
-Raises:
-    Closed: The store is closed.
-
-Example:
-    >>> rc.Store(clock=rc.ManualClock())._limit_submissions(rc.RequestLimits(tags=8), 100_000)
-)doc");
+      py::arg("limits"), py::arg("body_bytes"));
 }
 
 }  // namespace resonate::python

@@ -113,19 +113,7 @@ Fenced fenced_of(const py::tuple& members) {
 }
 
 void bind_pages(py::module_& module) {
-  py::class_<PageBase>(module, "Page", R"doc(
-One page of a search: a sequence of records, ordered by id (PROTOCOL 3.7).
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create_many(["a", "b", "c"], 1000)
-    >>> page = store.promises.search(limit=2)
-    >>> [promise.id for promise in page], len(page)
-    (['a', 'b'], 2)
-    >>> [promise.id for promise in store.promises.search(limit=2, cursor=page.cursor)]
-    ['c']
-)doc")
-      .def_readonly("cursor", &PageBase::cursor, "The cursor of the next page, to be passed unchanged; None on the last page.");
+  py::class_<PageBase>(module, "Page").def_readonly("cursor", &PageBase::cursor);
 
   py::class_<PromisePage, PageBase> promises(module, "PromisePage", "A page of promises; see `Page`.");
   def_sequence<Field::promises, &decode_promise<PythonNode>>(promises, "PromisePage", "page_html");
@@ -136,73 +124,32 @@ Example:
 }
 
 void bind_batch(py::module_& module) {
-  py::class_<PromiseBatch> batch(module, "PromiseBatch", R"doc(
-The promises of `Promises.create_many` or `Promises.settle_many`, in order of the given ids.
-
-A sequence that creates each record on access.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> batch = store.promises.create_many(["a", "b"], 1000)
-    >>> batch.ids, batch.states, batch[-1].id
-    (['a', 'b'], ['pending', 'pending'], 'b')
-)doc");
+  py::class_<PromiseBatch> batch(module, "PromiseBatch");
   def_sequence<Field::promises, &decode_promise<PythonNode>>(batch, "PromiseBatch", "page_html");
   batch
-      .def_property_readonly(
-          "ids",
-          [](const PromiseBatch& self) {
-            py::typing::List<py::str> ids;
-            for (const PromiseRecord& record : self.records) ids.append(py::str(record.row->id()));
-            return ids;
-          },
-          "All ids.")
-      .def_property_readonly(
-          "states",
-          [](const PromiseBatch& self) {
-            py::list states;
-            for (const PromiseRecord& record : self.records) states.append(py::str(name_of(record.row->state)));
-            return PromiseStateNames(states);
-          },
-          "All states.");
+      .def_property_readonly("ids",
+                             [](const PromiseBatch& self) {
+                               py::typing::List<py::str> ids;
+                               for (const PromiseRecord& record : self.records) ids.append(py::str(record.row->id()));
+                               return ids;
+                             })
+      .def_property_readonly("states", [](const PromiseBatch& self) {
+        py::list states;
+        for (const PromiseRecord& record : self.records) states.append(py::str(name_of(record.row->state)));
+        return PromiseStateNames(states);
+      });
 }
 
 void bind_claim(py::module_& module) {
-  py::class_<Claim> bound(module, "Claim", R"doc(
-A task that was created or acquired, with its promise (PROTOCOL 3.9, 3.10). Immutable.
-
-If `Tasks.create` found a fulfilled task, `task.state` is `fulfilled`.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=1000, target="poll://any@workers", param=[1, 2])
-    >>> claim.task.version, claim.promise.param.json(), claim.preload
-    (1, [1, 2], [])
-)doc");
+  py::class_<Claim> bound(module, "Claim");
   bound
       .def_static(
           "from_dict", [](const RecordMembers& data) { return decoded_record<Claim>(data, &claim_from_dict, "data"); },
-          py::arg("data"),
-          R"doc(
-Return the claim in the `data` of a reply to task.acquire, or to a task.create that acquired its task: `task`, `promise`, and perhaps
-`preload` and `preloadCut`.
-
-Raises:
-    Invalid: A member is missing or malformed; the error names it and the rule.
-    TypeError: The data are not a mapping.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=1000, target="poll://any@workers")
-    >>> rc.Claim.from_dict({"task": claim.task.to_dict(), "promise": claim.promise.to_dict()}) == claim
-    True
-)doc")
-      .def_readonly("task", &Claim::task, "The task.")
-      .def_readonly("promise", &Claim::promise, "Its promise.")
-      .def_property_readonly(
-          "preload", [](const Claim& self) { return promises_of(self.preload); },
-          "The other promises of the same `resonate:branch`, ordered by id (PROTOCOL 3, preload).")
-      .def_readonly("preload_cut", &Claim::preload_cut, "Whether `preload` is incomplete: it is cut at 1 MiB.")
+          py::arg("data"))
+      .def_readonly("task", &Claim::task)
+      .def_readonly("promise", &Claim::promise)
+      .def_property_readonly("preload", [](const Claim& self) { return promises_of(self.preload); })
+      .def_readonly("preload_cut", &Claim::preload_cut)
       .def("__repr__",
            [](const Claim& self) {
              Repr shown("Claim");
@@ -215,39 +162,15 @@ Example:
 }
 
 void bind_suspension(py::module_& module) {
-  py::class_<Suspension> bound(module, "Suspension", R"doc(
-The reply to `Tasks.suspend` (PROTOCOL 3.12): the task is suspended, or an awaited promise is settled and it continues. Immutable.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=9000, target="poll://any@workers")
-    >>> _ = store.promises.create("child", timeout=9000)
-    >>> store.tasks.suspend("job", claim.task.version, ["child"]).suspended
-    True
-)doc");
+  py::class_<Suspension> bound(module, "Suspension");
   bound
       .def_static(
           "from_dict", [](const RecordMembers& data) { return decoded_record<Suspension>(data, &suspension_from_dict, "data"); },
-          py::arg("data"),
-          R"doc(
-Return the reply to task.suspend with these members: its `status`, and perhaps `preload` and `preloadCut` of its `data`.
-
-Raises:
-    Invalid: A member is missing or malformed; the error names it and the rule.
-    TypeError: The data are not a mapping.
-
-Example:
-    >>> rc.Suspension.from_dict({"status": 300, "preload": []}).suspended
-    False
-)doc")
-      .def_property_readonly(
-          "suspended", [](const Suspension& self) { return self.status == status::kOk; },
-          "Whether the task is suspended; False: it stays acquired and continues.")
-      .def_readonly("status", &Suspension::status, "200 if it is suspended, 300 if it continues.")
-      .def_property_readonly(
-          "preload", [](const Suspension& self) { return promises_of(self.preload); },
-          "If it continues: the other promises of the same `resonate:branch`, ordered by id.")
-      .def_readonly("preload_cut", &Suspension::preload_cut, "Whether `preload` is incomplete: it is cut at 1 MiB.")
+          py::arg("data"))
+      .def_property_readonly("suspended", [](const Suspension& self) { return self.status == status::kOk; })
+      .def_readonly("status", &Suspension::status)
+      .def_property_readonly("preload", [](const Suspension& self) { return promises_of(self.preload); })
+      .def_readonly("preload_cut", &Suspension::preload_cut)
       .def("__repr__",
            [](const Suspension& self) {
              Repr shown("Suspension");
@@ -260,36 +183,14 @@ Example:
 }
 
 void bind_fenced(py::module_& module) {
-  py::class_<Fenced> bound(module, "Fenced", R"doc(
-The reply to a fenced action (PROTOCOL 3.14). Immutable.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=9000, target="poll://any@workers")
-    >>> store.tasks.fence_create("job", claim.task.version, "child", timeout=500).promise.id
-    'child'
-)doc");
+  py::class_<Fenced> bound(module, "Fenced");
   bound
       .def_static(
           "from_dict", [](const RecordMembers& data) { return decoded_record<Fenced>(data, &fenced_from_dict, "data"); },
-          py::arg("data"),
-          R"doc(
-Return the reply to a fenced action with these members: its `promise`, and perhaps `preload` and `preloadCut`.
-
-Raises:
-    Invalid: A member is missing or malformed; the error names it and the rule.
-    TypeError: The data are not a mapping.
-
-Example:
-    >>> promise = rc.Store(clock=rc.ManualClock()).promises.create("a", timeout=1000)
-    >>> rc.Fenced.from_dict({"promise": promise.to_dict()}).promise == promise
-    True
-)doc")
-      .def_readonly("promise", &Fenced::promise, "The promise that was created or settled.")
-      .def_property_readonly(
-          "preload", [](const Fenced& self) { return promises_of(self.preload); },
-          "The other promises of the task's `resonate:branch`, ordered by id.")
-      .def_readonly("preload_cut", &Fenced::preload_cut, "Whether `preload` is incomplete: it is cut at 1 MiB.")
+          py::arg("data"))
+      .def_readonly("promise", &Fenced::promise)
+      .def_property_readonly("preload", [](const Fenced& self) { return promises_of(self.preload); })
+      .def_readonly("preload_cut", &Fenced::preload_cut)
       .def("__repr__",
            [](const Fenced& self) {
              Repr shown("Fenced");

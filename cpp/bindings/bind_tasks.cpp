@@ -85,24 +85,7 @@ TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalTaskStat
 constexpr const char* kClaimType = "resonate_core._core.Claim";
 
 void bind_claiming(py::class_<Tasks>& bound) {
-  bound.def("get", &get, py::arg("id"), R"doc(
-Return the task as it is now (PROTOCOL 3.8). A read: it stores nothing and runs no step.
-
-Args:
-    id: The id of the task and of its promise.
-
-Returns:
-    The task; fulfilled if its promise's deadline has passed.
-
-Raises:
-    NotFound: The promise does not exist or has no task.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
-    >>> store.tasks.get("job")
-    Task(id='job', state='pending', version=0, resumes=0)
-)doc");
+  bound.def("get", &get, py::arg("id"));
 
   KeywordMethod<&create>::bind(bound, "create",
                                {{{"id", Given::required},
@@ -115,236 +98,31 @@ Example:
                                  {"headers"},
                                  {"tags"},
                                  {"idempotency_key"}}},
-                               kClaimType, R"doc(
-Create a promise and acquire its task at once, without a message (PROTOCOL 3.9).
-
-If the promise exists, a pending task is acquired, and a fulfilled task is returned unchanged.
-
-Args:
-    id: The id of the promise and the task.
-    timeout_at: The promise's deadline, in Unix ms or as an aware datetime. Exactly one of `timeout_at` and `timeout` is required.
-    pid: The name of the worker that holds the lease.
-    ttl: The length of the lease, in ms or as a timedelta, 1 ms or more.
-    timeout: The promise's deadline from now on, in ms or as a timedelta.
-    target: The address to which the task is dispatched after its lease has expired; the tag `resonate:target`.
-    param: The input of the promise: bytes, a `Value`, or any JSON-able object.
-    headers: Headers of the param.
-    tags: Strings by name.
-    idempotency_key: A key of the creation, as in `Promises.create`.
-
-Returns:
-    The task and its promise.
-
-Raises:
-    Invalid: The target is missing, there is a tag `resonate:delay`, or the ttl is below 1 (PROTOCOL 3, shape rules).
-    Conflict: The task is acquired, suspended or halted, or the idempotency key differs.
-    Unprocessable: The promise exists and has no task.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> claim = store.tasks.create("job", pid="w1", ttl=60_000, timeout=1000, target="poll://any@workers")
-    >>> claim.task.state, claim.promise.tags
-    ('acquired', {'resonate:target': 'poll://any@workers'})
-)doc");
+                               kClaimType);
 
   KeywordMethod<&acquire>::bind(
       bound, "acquire",
       {{{"id", Given::required}, {"version", Given::required}, {"pid", Given::required_keyword}, {"ttl", Given::required_keyword}}},
-      kClaimType, R"doc(
-Acquire a pending task under a lease (PROTOCOL 3.10). Its version rises by one.
+      kClaimType);
 
-Args:
-    id: The id of the task.
-    version: The version in its message.
-    pid: The name of the worker that holds the lease.
-    ttl: The length of the lease, in ms or as a timedelta, 1 ms or more.
-
-Returns:
-    The task with its new version, and its promise.
-
-Raises:
-    NotFound: The task does not exist.
-    Conflict: The task is not pending, or has another version; a version cannot be acquired twice.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
-    >>> store.tasks.acquire("job", 0, pid="w1", ttl=60_000).task.version
-    1
-)doc");
-
-  bound
-      .def("heartbeat", &heartbeat, py::arg("pid"), py::arg("tasks") = py::tuple(), R"doc(
-Renew leases (PROTOCOL 3.15): each ends at now + ttl. Tasks that the pid no longer holds are skipped.
-
-Args:
-    pid: The name of the worker that holds the leases.
-    tasks: Pairs of id and version. Without pairs, every lease of the pid (under strict rules: none).
-
-Raises:
-    Invalid: The pid is empty, or a version is negative.
-
-Example:
-    >>> clock = rc.ManualClock()
-    >>> store = rc.Store(clock=clock)
-    >>> _ = store.tasks.create("job", pid="w1", ttl=1000, timeout=90_000, target="poll://any@workers")
-    >>> _ = clock.advance(900)
-    >>> store.tasks.heartbeat("w1", [("job", 1)])
-    >>> store.next_due()
-    1900
-)doc")
+  bound.def("heartbeat", &heartbeat, py::arg("pid"), py::arg("tasks") = py::tuple())
       .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(),
-           py::arg("target") = py::none(), py::arg("tags") = py::none(), py::arg("limit") = 100, py::arg("cursor") = py::none(),
-           R"doc(
-Return a page of the matching tasks, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
-
-Args:
-    id: A pattern in which `*` stands for any characters; None: any id.
-    state: The current state, with deadlines considered; None: any state.
-    target: The address to which tasks are dispatched.
-    tags: Tags that the promise must have, with these values.
-    limit: The size of the page, 1 to 1000.
-    cursor: The `cursor` of the previous page.
-
-Returns:
-    A page; its `cursor` is None on the last page.
-
-Raises:
-    Invalid: The limit is out of range, or the state is unknown.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
-    >>> [task.id for task in store.tasks.search(state="pending", target="poll://any@workers")]
-    ['job']
-)doc");
+           py::arg("target") = py::none(), py::arg("tags") = py::none(), py::arg("limit") = 100, py::arg("cursor") = py::none());
 }
 
 void bind_running(py::class_<Tasks>& bound) {
-  bound
-      .def("suspend", &suspend, py::arg("id"), py::arg("version"), py::arg("awaiting"), R"doc(
-Suspend an acquired task until one of the awaited promises is settled (PROTOCOL 3.12).
-
-Args:
-    id: The id of the task.
-    version: Its version.
-    awaiting: The ids of the awaited promises, at least one.
-
-Returns:
-    Whether the task is suspended. If an awaited promise is already settled, the task stays acquired.
-
-Raises:
-    Invalid: No promise is awaited, or the task itself is, or, under strict rules, one promise is named twice.
-    NotFound: The task does not exist.
-    Conflict: The task is not acquired, or has another version.
-    Unprocessable: An awaited promise does not exist or, under strict rules, is internal. No callback was registered.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
-    >>> _ = store.promises.create("child", timeout=90_000)
-    >>> store.tasks.suspend("job", 1, ["child"])
-    Suspension(suspended=True, status=200)
-    >>> _ = store.promises.resolve("child")
-    >>> store.tasks.get("job").state
-    'pending'
-)doc")
+  bound.def("suspend", &suspend, py::arg("id"), py::arg("version"), py::arg("awaiting"))
       .def("fulfill", &fulfill, py::arg("id"), py::arg("version"), py::arg("value") = py::none(), py::kw_only(),
-           py::arg("state") = "resolved", py::arg("headers") = py::none(), py::arg("idempotency_key") = py::none(), R"doc(
-Settle the promise of an acquired task, and fulfil the task (PROTOCOL 3.13).
-
-Args:
-    id: The id of the task.
-    version: Its version.
-    value: The result: bytes, a `Value`, or any JSON-able object.
-    state: `resolved`, `rejected` or `rejected_canceled`.
-    headers: Headers of the value.
-    idempotency_key: A key of the settlement, as in `Promises.resolve`.
-
-Returns:
-    The settled promise.
-
-Raises:
-    Invalid: The state is another one.
-    NotFound: The task does not exist.
-    Conflict: The task is not acquired, or has another version.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
-    >>> store.tasks.fulfill("job", 1, {"total": 3}).value.json()
-    {'total': 3}
-)doc")
-      .def("release", &release, py::arg("id"), py::arg("version"), R"doc(
-Release an acquired task: it is pending, and is dispatched at once (PROTOCOL 3.11).
-
-Args:
-    id: The id of the task.
-    version: Its version.
-
-Raises:
-    NotFound: The task does not exist.
-    Conflict: The task is not acquired, or has another version.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
-    >>> store.tasks.release("job", 1)
-    >>> [message.key for message in store.messages()]
-    ['execute:job']
-)doc")
-      .def("halt", &halt, py::arg("id"), R"doc(
-Halt a task until `resume` (PROTOCOL 3.16): it loses its lease and is not dispatched. It has no effect on a halted task.
-
-Args:
-    id: The id of the task.
-
-Raises:
-    NotFound: The task does not exist.
-    Conflict: The task is fulfilled.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
-    >>> store.tasks.halt("job")
-    >>> store.tasks.get("job").state
-    'halted'
-)doc")
-      .def("resume", &resume, py::arg("id"), R"doc(
-Resume a halted task (PROTOCOL 3.17, `task.continue`): it is pending, and is dispatched at once.
-
-Args:
-    id: The id of the task.
-
-Raises:
-    NotFound: The task does not exist.
-    Conflict: The task is not halted.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
-    >>> store.tasks.halt("job")
-    >>> store.tasks.resume("job")
-    >>> store.tasks.get("job").state
-    'pending'
-)doc");
+           py::arg("state") = "resolved", py::arg("headers") = py::none(), py::arg("idempotency_key") = py::none())
+      .def("release", &release, py::arg("id"), py::arg("version"))
+      .def("halt", &halt, py::arg("id"))
+      .def("resume", &resume, py::arg("id"));
 }
 
 }  // namespace
 
 void bind_tasks(py::module_& module) {
-  py::class_<Tasks> bound(module, "Tasks", R"doc(
-The tasks of a store: `store.tasks`. A task is the work behind the promise of the same id.
-
-Versions count acquisitions (PROTOCOL 2): a request that acts on a task names the version under which the caller holds it.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
-    >>> claim = store.tasks.acquire("job", version=0, pid="w1", ttl=60_000)
-    >>> store.tasks.fulfill("job", claim.task.version, "done").state
-    'resolved'
-)doc");
+  py::class_<Tasks> bound(module, "Tasks");
   bind_claiming(bound);
   bind_running(bound);
   bind_fencing(bound);

@@ -40,38 +40,13 @@ py::bytes replaced(const Needles& needles, const py::bytes& text, const py::byte
 }  // namespace
 
 void bind_texts(py::module_& module) {
-  py::class_<Glob>(module, "Glob", py::is_final(), R"doc(
-A pattern in which `*` stands for any run of bytes, as in the searches of ids. A match takes time linear in the text.
-
-Example:
-    >>> from resonate_core._core import Glob
-    >>> Glob(b"a*c").matches(b"abc"), Glob(b"a*c").matches(b"ab")
-    (True, False)
-)doc")
+  py::class_<Glob>(module, "Glob", py::is_final())
       .def(py::init([](const py::bytes& pattern) { return std::make_unique<Glob>(view_of(pattern)); }), py::arg("pattern"))
       .def(
-          "matches", [](const Glob& glob, const py::bytes& text) { return glob.matches(view_of(text)); }, py::arg("text"),
-          "Return whether the whole text matches.");
-  py::class_<Needles>(module, "Needles", py::is_final(), R"doc(
-Texts, all occurrences of which are found in another text in one pass.
-
-Args:
-    needles: The texts. Of a long one, only the beginning is compared, and the rest of the text counts as its occurrence.
-
-Example:
-    >>> from resonate_core._core import Needles
-    >>> Needles([b"abc", b"bcd"]).replaced(b"xabcdx abx", b"-")
-    b'x-x abx'
-)doc")
+          "matches", [](const Glob& glob, const py::bytes& text) { return glob.matches(view_of(text)); }, py::arg("text"));
+  py::class_<Needles>(module, "Needles", py::is_final())
       .def(py::init(&needles_of), py::arg("needles"))
-      .def("replaced", &replaced, py::arg("text"), py::arg("to"), py::arg("cut") = false, R"doc(
-Return a text with each stretch of occurrences, which may overlap, replaced.
-
-Args:
-    text: The text.
-    to: The text in their place.
-    cut: Whether the text is the beginning of a longer one: the beginning of a needle at its end, of 4 bytes or more, is replaced, too.
-)doc");
+      .def("replaced", &replaced, py::arg("text"), py::arg("to"), py::arg("cut") = false);
 }
 
 }  // namespace resonate::python

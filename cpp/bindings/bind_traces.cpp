@@ -69,32 +69,10 @@ std::optional<std::string> unless_empty(const std::string& text) { return text.e
 }  // namespace
 
 void bind_traces(py::module_& module) {
-  py::class_<Recorder, std::shared_ptr<Recorder>>(module, "Recording", R"doc(
-A recording of a store, made by `Store.record`. A context manager that closes it.
-
-Example:
-    >>> import io
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> trace = io.StringIO()
-    >>> with store.record(trace) as recording:
-    ...     _ = store.promises.create("a", timeout=1000)
-    >>> recording.closed, recording.lines
-    (True, 2)
-)doc")
-      .def_property_readonly("closed", &Recorder::closed, "Whether it has ended.")
-      .def_property_readonly("lines", &Recorder::lines, "The number of lines written.")
-      .def("close", &Recorder::close, R"doc(
-End the recording and close the file; a file object is flushed and stays open. It has no effect on an ended recording.
-
-Raises:
-    StoreError: A line could not be written. The request itself was not affected.
-
-Example:
-    >>> import io
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> recording = store.record(io.StringIO())
-    >>> recording.close()
-)doc")
+  py::class_<Recorder, std::shared_ptr<Recorder>>(module, "Recording")
+      .def_property_readonly("closed", &Recorder::closed)
+      .def_property_readonly("lines", &Recorder::lines)
+      .def("close", &Recorder::close)
       .def("__enter__", [](const std::shared_ptr<Recorder>& self) { return self; })
       .def(
           "__exit__", [](Recorder& self, const AnyValue&, const AnyValue&, const AnyValue&) { self.close(); }, py::arg("exc_type"),
@@ -102,28 +80,13 @@ Example:
       .def("__repr__",
            [](const Recorder& self) { return Repr("Recording").with("lines", self.lines()).with("closed", self.closed()).done(); });
 
-  py::class_<ReplayResult>(module, "Replay", R"doc(
-The result of `replay`. It is true in a condition if every line gave the recorded result.
-
-Example:
-    >>> import io
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> trace = io.StringIO()
-    >>> with store.record(trace):
-    ...     _ = store.promises.create("a", timeout=1000)
-    >>> rc.replay(trace.getvalue().splitlines())
-    Replay(ok=True, steps=2)
-)doc")
-      .def_readonly("ok", &ReplayResult::ok, "Whether every line gave the recorded result.")
-      .def_readonly("steps", &ReplayResult::steps, "The number of lines that gave the recorded result.")
-      .def_readonly("line", &ReplayResult::line, "The first line that differs, counted from 1; None if no line differs.")
-      .def_property_readonly(
-          "expected", [](const ReplayResult& self) { return unless_empty(self.expected); },
-          "That line as it was recorded; None if no line differs.")
-      .def_property_readonly(
-          "got", [](const ReplayResult& self) { return unless_empty(self.got); },
-          "That line as the replay wrote it; None if it wrote none.")
-      .def_property_readonly("difference", &difference, "The first difference in words; None if no line differs.")
+  py::class_<ReplayResult>(module, "Replay")
+      .def_readonly("ok", &ReplayResult::ok)
+      .def_readonly("steps", &ReplayResult::steps)
+      .def_readonly("line", &ReplayResult::line)
+      .def_property_readonly("expected", [](const ReplayResult& self) { return unless_empty(self.expected); })
+      .def_property_readonly("got", [](const ReplayResult& self) { return unless_empty(self.got); })
+      .def_property_readonly("difference", &difference)
       .def("__bool__", [](const ReplayResult& self) { return self.ok; })
       .def("__repr__", [](const ReplayResult& self) {
         Repr repr("Replay");
@@ -132,29 +95,7 @@ Example:
         return repr.done();
       });
 
-  module.def("replay", &run_replay, py::arg("trace"), R"doc(
-Run a recorded trace again on a new store in memory, and compare the results with the recorded ones.
-
-Args:
-    trace: The path of a file, or the lines: a list, or an open file.
-
-Returns:
-    Whether all results are equal, and the first difference.
-
-Raises:
-    Invalid: A line is not part of a trace; the message has its number.
-    OSError: The file cannot be read.
-
-Example:
-    >>> import io
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> trace = io.StringIO()
-    >>> with store.record(trace):
-    ...     _ = store.promises.create("a", timeout=1000)
-    >>> forged = trace.getvalue().replace('"timeoutAt":1000', '"timeoutAt":2000', 1).splitlines()
-    >>> rc.replay(forged).line
-    2
-)doc");
+  module.def("replay", &run_replay, py::arg("trace"));
 }
 
 }  // namespace resonate::python

@@ -190,18 +190,12 @@ JsonDict queue_totals(const Views& self, const Int& limit, const Shown<"collecti
 }
 
 template <class Sequence>
-void bind_found(py::module_& module, const char* name, const char* records, const char* doc) {
-  py::class_<Sequence> bound(module, name, doc);
+void bind_found(py::module_& module, const char* name, const char* records) {
+  py::class_<Sequence> bound(module, name);
   def_items(bound);
-  bound
-      .def_property_readonly(
-          "cursor", [](const Sequence& self) { return self.found.cursor; },
-          "Where the next page begins; None if no row is left. A page without records may have one.")
-      .def_property_readonly(
-          "scanned", [](const Sequence& self) { return self.found.scanned; }, "The number of rows that were examined.")
-      .def_property_readonly(
-          "reached_at", [](const Sequence& self) { return self.found.reached_at; },
-          "When the last examined row was created, in Unix ms; None if none was examined.")
+  bound.def_property_readonly("cursor", [](const Sequence& self) { return self.found.cursor; })
+      .def_property_readonly("scanned", [](const Sequence& self) { return self.found.scanned; })
+      .def_property_readonly("reached_at", [](const Sequence& self) { return self.found.reached_at; })
       .def("__repr__", [name, records](const Sequence& self) {
         std::string shown = std::string(name) + " of " + std::to_string(self.size()) + " " + records + ", " +
                             std::to_string(self.found.scanned) + " rows examined";
@@ -213,165 +207,17 @@ void bind_found(py::module_& module, const char* name, const char* records, cons
 }  // namespace
 
 void bind_views(py::module_& module) {
-  bind_found<JobsFound>(module, "JobsFound", "jobs", R"doc(
-The jobs that `Views.jobs` found, the newest first.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a")
-    >>> store.views.jobs()
-    JobsFound of 1 jobs, 1 rows examined
-)doc");
-  bind_found<PromisesFound>(module, "PromisesFound", "promises", R"doc(
-The promises that `Views.promises` found, the newest first.
-
-Example:
-    >>> rc.Store(clock=rc.ManualClock()).views.promises()
-    PromisesFound of 0 promises, 0 rows examined
-)doc");
-  py::class_<Views> bound(module, "Views", R"doc(
-Reads for people: `store.views`. They are no requests: no recording contains them, and they change nothing. Each reads a snapshot, so
-that it holds no other call up, and examines a limited number of rows.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a"), store.clock.advance(1000), store.jobs.enqueue("t", id="b")
-    >>> [job.id for job in store.views.jobs()]
-    ['b', 'a']
-)doc");
-  bound
-      .def("due", &due, py::arg("limit") = 50, py::kw_only(), py::arg("prefix") = py::none(), R"doc(
-Return the next timers, the earliest first.
-
-Args:
-    limit: The most timers, 1..1000.
-    prefix: If it is not empty, only the first 10,000 promises and schedules whose ids begin with it are examined.
-
-Returns:
-    For each its instant `at` (Unix ms; None: at once), its `kind` ("drain", "timeout", "lease", "dispatch", "retention" or "schedule") and
-    the `id` of its promise or schedule.
-
-Raises:
-    Invalid: The limit is out of range.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a", process_in=60_000)
-    >>> store.views.due()
-    [{'at': 60000, 'kind': 'dispatch', 'id': 'a'}]
-)doc")
-      .def("leases", &leases, py::arg("limit") = 1000, py::kw_only(), py::arg("prefix") = py::none(), R"doc(
-Return the tasks and jobs that processes hold, by process and id.
-
-Args:
-    limit: The most leases, 1..10000.
-    prefix: If it is not empty, only the first 10,000 promises whose ids begin with it are examined.
-
-Returns:
-    `items`, each with `pid`, `kind` ("task" or "job"), `id`, `version`, `expiresAt`, `ttl`, `heartbeatAt` (when it was last renewed:
-    `expiresAt` - `ttl`), and for jobs `queue`, `type`, `state` and `startedAt`; and `complete`: False if more are held than are listed.
-
-Raises:
-    Invalid: The limit is out of range.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t", id="a"), store.jobs.claim("default", worker="w", lease=1000)
-    >>> [(one["pid"], one["id"], one["expiresAt"]) for one in store.views.leases()["items"]]
-    [('w', 'a', 1000)]
-)doc")
-      .def(
-          "index", [](const Views& self) { self.store->without_gil([](Engine& engine) { engine.index_newest(); }); }, R"doc(
-Make the indexes that `jobs` and `promises` read, unless the store has them.
-
-A store in a file or a database begins without them: they cost each write 10 to 20 %, and only these two views read them. Without them,
-both views sort all rows in each call. The dashboard makes them. While they are made, writers of a file wait: about a second for a
-million rows. A store in memory always has them.
-
-Raises:
-    ReadOnly: The store is open for reading only.
-
-Example:
-    >>> rc.Store(clock=rc.ManualClock()).views.index()
-)doc")
-      .def("rows", &rows, py::arg("ids"), R"doc(
-Return a part of the state: these promises, with their tasks and jobs, and schedules.
-
-Args:
-    ids: The ids, 1000 at most. Ids that do not exist are left out.
-
-Returns:
-    As `Store.snapshot`, without the other promises and schedules, and without the ended hours of the queues. `messages` are those about
-    these promises; an execute is left out if 1000 messages to its address are before it.
-
-Raises:
-    Invalid: There are too many ids.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create("a", timeout=1000), store.promises.create("b", timeout=1000)
-    >>> [promise["id"] for promise in store.views.rows(["b", "c"])["promises"]]
-    ['b']
-)doc")
-      .def("late_schedules", &late_schedules, py::arg("limit") = 100, R"doc(
-Return the schedules whose next occurrence is due and has not fired, the earliest first, and then those that are set aside.
-
-Args:
-    limit: The most schedules, 1..1000.
-
-Returns:
-    For each `id`, `cron`, `dueAt` (its next occurrence, Unix ms), and if it is set aside its `problem`.
-
-Raises:
-    Invalid: The limit is out of range.
-
-Example:
-    >>> rc.Store(clock=rc.ManualClock()).views.late_schedules()
-    []
-)doc")
-      .def("hours", &hours, py::arg("queue") = py::none(), py::kw_only(), py::arg("since") = py::none(), R"doc(
-Return the events of the jobs of each queue, by hour (UTC); the last 168 hours are kept.
-
-Args:
-    queue: One queue; None: all. A queue that does not exist has no hours.
-    since: The first hour contains this instant; None: all hours that are kept.
-
-Returns:
-    For each queue, by name, `queue` and `hours`, in order, each with `at` (its begin, Unix ms) and the numbers of jobs or attempts:
-    `enqueued` (jobs that were created), `started` (attempts), `completed` (jobs), `failed` (attempts that failed or timed out, and
-    jobs that failed without one), `retried`, `archived`, `crashed` (attempts whose lease ended), `expired`, `cancelled`; `latency`,
-    the sum of the times from pending to started, and `runTime`, that of the times from started to ended, both in ms. An hour without
-    an event is absent.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue("t")
-    >>> [(hour["at"], hour["enqueued"]) for hour in store.views.hours("default")[0]["hours"]]
-    [(0, 1)]
-)doc")
+  bind_found<JobsFound>(module, "JobsFound", "jobs");
+  bind_found<PromisesFound>(module, "PromisesFound", "promises");
+  py::class_<Views> bound(module, "Views");
+  bound.def("due", &due, py::arg("limit") = 50, py::kw_only(), py::arg("prefix") = py::none())
+      .def("leases", &leases, py::arg("limit") = 1000, py::kw_only(), py::arg("prefix") = py::none())
+      .def("index", [](const Views& self) { self.store->without_gil([](Engine& engine) { engine.index_newest(); }); })
+      .def("rows", &rows, py::arg("ids"))
+      .def("late_schedules", &late_schedules, py::arg("limit") = 100)
+      .def("hours", &hours, py::arg("queue") = py::none(), py::kw_only(), py::arg("since") = py::none())
       .def("queue_totals", &queue_totals, py::arg("limit") = 100, py::kw_only(), py::arg("keep") = py::tuple(),
-           py::arg("aged") = 1000, R"doc(
-Return the jobs of the queues by state, for a scrape: of some queues by name, of all others added up.
-
-Args:
-    limit: The most queues by name, 0..10000.
-    keep: Queues that come first, if they exist; then those with the most pending jobs.
-    aged: In how many queues the oldest pending job is looked up, 0..10000: the first in this order.
-
-Returns:
-    `queues`, each with `name`, `counts` by state and `latency` (how long the oldest pending job has waited, ms; 0 if it was not looked up); `others`, with their number
-    (`queues`), `counts` and `latency`; and `paused`, the number of paused queues.
-
-Raises:
-    Invalid: A number is out of range.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = [store.jobs.enqueue("t", queue=name) for name in ("mail", "mail", "video")]
-    >>> totals = store.views.queue_totals(1)
-    >>> [(one["name"], one["counts"]["pending"]) for one in totals["queues"]], totals["others"]["counts"]["pending"]
-    ([('mail', 2)], 1)
-)doc");
+           py::arg("aged") = 1000);
 
   KeywordMethod<&jobs>::bind(bound, "jobs",
                              {{{"states"},
@@ -389,39 +235,7 @@ Example:
                                {"scan"},
                                {"cursor"},
                                {"prefix"}}},
-                             "resonate_core._core.JobsFound", R"doc(
-Return the newest matching jobs.
-
-Args:
-    states: Their current states; None or none: all.
-    queue: The name of the queue.
-    type: The type of the jobs.
-    id: A pattern in which `*` stands for any characters.
-    tags: Tags that a job must have, with these values.
-    error: A part of the code or message of its last error. ASCII letters of both cases are equal.
-    payload: A part of its payload, likewise; base64 is decoded.
-    created_since: The earliest creation, in Unix ms or as an aware datetime.
-    created_until: The latest creation.
-    settled_since: The earliest end.
-    settled_until: The latest end.
-    limit: The most jobs, 1..1000; default: 50.
-    scan: The most rows that are examined, 1..100000; default: 10000.
-    cursor: The `cursor` of the previous page.
-    prefix: If it is not empty, only rows whose ids begin with it are read and counted: in slices of 10,000 by id, each the newest
-        first.
-
-Returns:
-    A page. Its `cursor` is None if no row is left; otherwise the search continues there, also if the page is empty.
-
-Raises:
-    Invalid: A state is unknown, a number is out of range, or the cursor is of no page of this search.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.jobs.enqueue_many("t", [{"to": "ann"}, {"to": "bob"}], ids=["a", "b"])
-    >>> [job.id for job in store.views.jobs(states=["pending"], payload="ANN")]
-    ['a']
-)doc");
+                             "resonate_core._core.JobsFound");
   KeywordMethod<&promises>::bind(bound, "promises",
                                  {{{"states"},
                                    {"id"},
@@ -434,36 +248,7 @@ Example:
                                    {"scan"},
                                    {"cursor"},
                                    {"prefix"}}},
-                                 "resonate_core._core.PromisesFound", R"doc(
-Return the newest matching promises that are no jobs and that are their own origin: the roots of workflows.
-
-Args:
-    states: Their current states; None or none: all.
-    id: A pattern in which `*` stands for any characters.
-    tags: Tags that a promise must have, with these values.
-    created_since: The earliest creation, in Unix ms or as an aware datetime.
-    created_until: The latest creation.
-    settled_since: The earliest settlement.
-    settled_until: The latest settlement.
-    limit: The most promises, 1..1000; default: 50.
-    scan: The most rows that are examined, 1..100000; default: 10000.
-    cursor: The `cursor` of the previous page.
-    prefix: If it is not empty, only rows whose ids begin with it are read and counted: in slices of 10,000 by id, each the newest
-        first.
-
-Returns:
-    A page. Its `cursor` is None if no row is left; otherwise the search continues there, also if the page is empty.
-
-Raises:
-    Invalid: A state is unknown, a number is out of range, or the cursor is of no page of this search.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create("order", timeout=1000)
-    >>> _ = store.promises.create("order.1", timeout=1000, tags={"resonate:origin": "order"})
-    >>> [promise.id for promise in store.views.promises()]
-    ['order']
-)doc");
+                                 "resonate_core._core.PromisesFound");
 }
 
 }  // namespace resonate::python

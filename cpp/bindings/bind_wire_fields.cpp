@@ -71,23 +71,8 @@ std::optional<std::string> submission_problem(const std::string& request) {
 }  // namespace
 
 void bind_wire_fields(py::module_& module) {
-  module.def("submission_problem", &submission_problem, py::arg("request"), R"doc(
-Return why a request, as the JSON text of its envelope, cannot be submitted; None if it can.
-
-Example:
-    >>> from resonate_core._core import submission_problem
-    >>> submission_problem('{"kind": "promise.get", "head": {"corrId": "0", "version": "2026-04-01"}, "data": {"id": "a"}}')
-    'a submitted request must change something, since no client gets its reply'
-)doc");
-  module.def("wire_fields", &wire_fields, R"doc(
-Return the members of every request by its kind, and of the parts of requests, as the core knows them: name on the wire, name in
-Python, whether it is required, and its limits.
-
-Example:
-    >>> from resonate_core._core import wire_fields
-    >>> [member["name"] for member in wire_fields()["rate"]]
-    ['limit', 'per', 'burst']
-)doc");
+  module.def("submission_problem", &submission_problem, py::arg("request"));
+  module.def("wire_fields", &wire_fields);
 }
 
 }  // namespace resonate::python

@@ -1,5 +1,7 @@
 #include "keyword_method.hpp"
 
+#include <cstring>
+
 #include "misuse.hpp"
 
 namespace resonate::python {
@@ -64,10 +66,10 @@ std::string signature_of(const char* method, const char* self_type, const Parame
   return line + ") -> " + result_type + "\n";
 }
 
-void add_method(py::handle type, const char* name, FastCall call, const std::string& doc) {
-  auto* const text = new std::string(doc);  // Python refers to both as long as the class lives
+void add_method(py::handle type, const char* name, FastCall call, const std::string& signature) {
+  // Python refers to it as long as the class lives. Its text is allocated as those of pybind11 are.
   auto* const definition = new PyMethodDef{name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)),
-                                           METH_FASTCALL | METH_KEYWORDS, text->c_str()};
+                                           METH_FASTCALL | METH_KEYWORDS, strdup(signature.c_str())};
   const auto method = py::reinterpret_steal<py::object>(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), definition));
   if (!method) throw py::error_already_set();
   type.attr(name) = method;

@@ -1,8 +1,8 @@
 // Methods with keywords, for the calls that are made most. pybind11 makes a string of every parameter's name in every call to find
 // the keywords; this compares pointers (names in Python code are interned), which is a fifth of a whole promise.create.
 //
-// The function takes the object and one Shown<...> per parameter; an absent argument is None. Documentation and stubs get the
-// signature line that pybind11 would write.
+// The function takes the object and one Shown<...> per parameter; an absent argument is None. __doc__ begins with the signature
+// line that pybind11 would write.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -39,7 +39,7 @@ void sort_arguments(const char* method, const Parameter* parameters, PyObject* c
 std::string signature_of(const char* method, const char* self_type, const Parameter* parameters, const char* const* types,
                          std::size_t size, const char* result_type);
 // Puts the method into the class; for the life of the process.
-void add_method(py::handle type, const char* name, FastCall call, const std::string& doc);
+void add_method(py::handle type, const char* name, FastCall call, const std::string& signature);
 // The pending C++ exception as Python's.
 void set_python_error() noexcept;
 
@@ -85,19 +85,19 @@ class KeywordMethod<Function> {
   static constexpr std::size_t kSize = sizeof...(Arguments);
   using Parameters = std::array<Parameter, kSize>;
 
-  static void bind(py::handle type, const char* name, const Parameters& parameters, const char* result_type, const char* doc) {
+  static void bind(py::handle type, const char* name, const Parameters& parameters, const char* result_type) {
     const std::string self_type = type_name_of(type);
     const std::array<const char*, kSize> types{Arguments::type_name()...};
     bind_with_signature(type, name, parameters,
-                        signature_of(name, self_type.c_str(), parameters.data(), types.data(), kSize, result_type) + "\n" + doc);
+                        signature_of(name, self_type.c_str(), parameters.data(), types.data(), kSize, result_type));
   }
 
-  // `doc` begins with its signature, or several of them as pybind11 writes overloads.
-  static void bind_with_signature(py::handle type, const char* name, const Parameters& parameters, const std::string& doc) {
+  // `signature`: a line, or several of them as pybind11 writes overloads.
+  static void bind_with_signature(py::handle type, const char* name, const Parameters& parameters, const std::string& signature) {
     name_ = name;
     parameters_ = parameters;
     for (std::size_t i = 0; i < kSize; ++i) names_[i] = interned(parameters[i].name);
-    add_method(type, name, &call, doc);
+    add_method(type, name, &call, signature);
   }
 
  private:
@@ -129,13 +129,12 @@ template <class Result, class Self, Result (*Function)(const Self&, PyObject* co
 class KeywordMethod<Function> {
  public:
   static void bind(py::handle type, const char* name, const std::vector<Parameter>& parameters,
-                   const std::vector<const char*>& types, const char* result_type, const std::string& doc) {
+                   const std::vector<const char*>& types, const char* result_type) {
     name_ = name;
     parameters_ = parameters;
     for (const Parameter& parameter : parameters) names_.push_back(interned(parameter.name));
     add_method(type, name, &call,
-               signature_of(name, type_name_of(type).c_str(), parameters.data(), types.data(), parameters.size(), result_type) +
-                   "\n" + doc);
+               signature_of(name, type_name_of(type).c_str(), parameters.data(), types.data(), parameters.size(), result_type));
   }
 
  private:

@@ -7,7 +7,6 @@
 
 PYBIND11_MODULE(_core, module) {
   namespace bindings = resonate::python;
-  module.doc() = "The engine of resonate_core, in C++. Import resonate_core instead.";
   module.attr("__version__") = RESONATE_VERSION;
 
   bindings::choose_sqlite();
@@ -38,4 +37,5 @@ PYBIND11_MODULE(_core, module) {
   bindings::bind_interrupts(module);
   bindings::bind_finished_classes(module);
   bindings::explain_misuse(module);
+  bindings::bind_documentation(module);
 }

@@ -17,9 +17,7 @@ namespace py = pybind11;
 template <class Record>
 struct RecordTraits {
   JsonDict (*to_dict)(const Record&);
-  const char* to_dict_doc;
   Record (*from_dict)(const PythonNode&);
-  const char* from_dict_doc;
   bool (*same)(const Record&, const Record&);
   py::tuple (*identity)(const Record&);  // equal for equal records; the hash is computed from it
   std::string (*repr)(const Record&);
@@ -28,11 +26,11 @@ struct RecordTraits {
 
 template <class Record, class... Extra>
 void def_record(py::class_<Record, Extra...>& bound, const RecordTraits<Record>& traits) {
-  bound.def("to_dict", traits.to_dict, traits.to_dict_doc)
+  bound.def("to_dict", traits.to_dict)
       .def_static(
           "from_dict",
           [decode = traits.from_dict](const RecordMembers& members) { return decoded_record<Record>(members, decode); },
-          py::arg("members"), traits.from_dict_doc)
+          py::arg("members"))
       .def("__repr__", traits.repr)
       .def("_repr_html_", [function = traits.html](const py::object& self) { return html(function, self); });
   def_comparisons(bound, traits.same, traits.identity);

@@ -67,18 +67,6 @@ Sequence sequence_from_dict(const PythonNode& node) {
   return made;
 }
 
-inline std::string from_dict_doc(const std::string& name, const std::string& records) {
-  return "Return the records in the `data` of a reply of `Store.apply` or of a server: its `" + records + "`." + R"doc(
-
-Raises:
-    Invalid: A member is missing or malformed; the error names it and the rule.
-    TypeError: The data are not a mapping.
-
-Example:
-    >>> rc.)doc" +
-         name + ".from_dict({\"" + records + "\": []})\n    " + name + " of 0 records\n";
-}
-
 // Length, index, slice and iteration.
 template <class Sequence, class... Extra>
 void def_items(py::class_<Sequence, Extra...>& bound) {
@@ -123,7 +111,7 @@ void def_sequence(py::class_<Sequence, Extra...>& bound, const char* name, const
           [](const RecordMembers& data) {
             return decoded_record<Sequence>(data, &sequence_from_dict<Sequence, F, Decode>, "data");
           },
-          py::arg("data"), from_dict_doc(name, std::string(name_of(F))).c_str())
+          py::arg("data"))
       .def("__repr__", [name](const Sequence& self) { return sequence_repr(name, self); })
       .def("_repr_html_", [html_function](const py::object& self) { return html(html_function, self); });
   def_content(bound, &sequence_members<Sequence>, &sequence_of<Sequence>);

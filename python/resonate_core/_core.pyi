@@ -1,6 +1,4 @@
-"""
-The engine of resonate_core, in C++. Import resonate_core instead.
-"""
+"""The engine of resonate_core, in C++. Import resonate_core instead."""
 
 from __future__ import annotations
 
@@ -17,71 +15,8 @@ import resonate_core.aio
 import resonate_core.calls.delivery
 from resonate_core.base.queue_options import QueueOptions
 
-__all__: list[str] = [
-    "Claim",
-    "Clock",
-    "DatabaseClock",
-    "Envelope",
-    "Fenced",
-    "Fired",
-    "Glob",
-    "Job",
-    "JobBatch",
-    "JobHeartbeat",
-    "JobState",
-    "Jobs",
-    "JobsFound",
-    "ManualClock",
-    "Message",
-    "Needles",
-    "Page",
-    "Promise",
-    "PromiseBatch",
-    "PromisePage",
-    "PromiseState",
-    "Promises",
-    "PromisesFound",
-    "Queues",
-    "Recording",
-    "Replay",
-    "RequestLimits",
-    "Schedule",
-    "SchedulePage",
-    "Schedules",
-    "Store",
-    "Suspension",
-    "SystemClock",
-    "Task",
-    "TaskPage",
-    "TaskState",
-    "Tasks",
-    "Value",
-    "Views",
-    "Violation",
-    "Watch",
-    "check_file",
-    "cron_next",
-    "database_counts",
-    "job_state_names",
-    "job_states_before",
-    "make_file_like",
-    "path_of_file",
-    "place_of_store",
-    "replay",
-    "request_kinds",
-    "requests",
-    "schema_versions",
-    "sqlite_library",
-    "step_kinds",
-    "submission_problem",
-    "value_members",
-    "wire_fields",
-    "without_secrets",
-]
-
 class Value:
-    """
-    The param or the value of a promise: headers and data, each only if it was given (PROTOCOL 2).
+    """The param or the value of a promise: headers and data, each only if it was given (PROTOCOL 2).
 
     The typed calls take `bytes`, JSON-able objects or a `Value`. A `Value` is stored as it is; its data is base64 by convention and
     the engine never decodes it (PROTOCOL 3).
@@ -103,8 +38,7 @@ class Value:
     """
     @staticmethod
     def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Value:
-        """
-        Return the value with these members: the inverse of `to_dict`.
+        """Return the value with these members: the inverse of `to_dict`.
 
         Args:
             members: `headers` and `data`, each only if it was given. Unknown members are ignored.
@@ -118,22 +52,19 @@ class Value:
             'hi'
         """
     def __bool__(self) -> bool:
-        """
-        Whether headers or data were given.
-        """
+        """Whether headers or data were given."""
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> dict[str, typing.Any]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
     def __init__(self, headers: collections.abc.Mapping[str, str] | None = None, data: str | None = None) -> None: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def bytes(self) -> builtins.bytes:
-        """
-        Return the decoded data as bytes; empty without data.
+        """Return the decoded data as bytes; empty without data.
 
         Raises:
             Invalid: The data is not base64; read `data` instead.
@@ -143,8 +74,7 @@ class Value:
             b'hi'
         """
     def json(self) -> typing.Any:
-        """
-        Return the decoded data as JSON; None without data.
+        """Return the decoded data as JSON; None without data.
 
         Raises:
             Invalid: The data is not base64, or the bytes are not JSON in UTF-8, or are nested too deeply for Python.
@@ -154,8 +84,7 @@ class Value:
             [1, 2]
         """
     def text(self) -> str:
-        """
-        Return the decoded data as UTF-8 text; empty without data.
+        """Return the decoded data as UTF-8 text; empty without data.
 
         Raises:
             Invalid: The data is not base64, or the bytes are not UTF-8.
@@ -165,8 +94,7 @@ class Value:
             'hi'
         """
     def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return the value as in an envelope of 2026-04-01: only the members that were given.
+        """Return the value as in an envelope of 2026-04-01: only the members that were given.
 
         Example:
             >>> rc.Value(data="aGk=").to_dict()
@@ -174,8 +102,7 @@ class Value:
         """
     @property
     def data(self) -> str | None:
-        """
-        The raw text as it is stored, base64 by convention; None without data.
+        """The raw text as it is stored, base64 by convention; None without data.
 
         Example:
             >>> rc.Value(data="aGk=").data
@@ -183,8 +110,7 @@ class Value:
         """
     @property
     def headers(self) -> dict[str, str] | None:
-        """
-        Strings by name, a new dict each time; None without headers.
+        """Strings by name, a new dict each time; None without headers.
 
         Example:
             >>> rc.Value({"trace": "7"}).headers
@@ -192,8 +118,7 @@ class Value:
         """
 
 class Promise:
-    """
-    A promise as it was at the instant of the call (PROTOCOL 1).
+    """A promise as it was at the instant of the call (PROTOCOL 1).
 
     Immutable. Its state is projected: a promise past its deadline is shown as settled, even if no step has written that yet
     (PROTOCOL 1.2). Instants are Unix milliseconds. Equal to another record if all members are equal.
@@ -205,8 +130,7 @@ class Promise:
     """
     @staticmethod
     def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Promise:
-        """
-        Return the promise with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+        """Return the promise with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
 
         Args:
             members: A promise as in an envelope of 2026-04-01. Unknown members are ignored; `param`, `value` and `tags` may be absent.
@@ -227,17 +151,16 @@ class Promise:
             resonate_core.errors.Invalid: timeoutAt is missing
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> dict[str, typing.Any]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return the record as in an envelope of 2026-04-01.
+        """Return the record as in an envelope of 2026-04-01.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -246,48 +169,31 @@ class Promise:
         """
     @property
     def created_at(self) -> int:
-        """
-        When it was created, in Unix ms.
-        """
+        """When it was created, in Unix ms."""
     @property
     def id(self) -> str:
-        """
-        The id of the promise.
-        """
+        """The id of the promise."""
     @property
     def param(self) -> Value:
-        """
-        The input that the creator passed.
-        """
+        """The input that the creator passed."""
     @property
     def settled_at(self) -> int | None:
-        """
-        When it was settled, in Unix ms; None while pending.
-        """
+        """When it was settled, in Unix ms; None while pending."""
     @property
     def state(self) -> PromiseState:
-        """
-        `pending`, `resolved`, `rejected`, `rejected_canceled` or `rejected_timedout`.
-        """
+        """`pending`, `resolved`, `rejected`, `rejected_canceled` or `rejected_timedout`."""
     @property
     def tags(self) -> dict[str, str]:
-        """
-        The tags, a new dict each time.
-        """
+        """The tags, a new dict each time."""
     @property
     def timeout_at(self) -> int:
-        """
-        The deadline, in Unix ms.
-        """
+        """The deadline, in Unix ms."""
     @property
     def value(self) -> Value:
-        """
-        The result; empty while pending.
-        """
+        """The result; empty while pending."""
 
 class Task:
-    """
-    A task as it was at the instant of the call (PROTOCOL 1): the work behind the promise of the same id.
+    """A task as it was at the instant of the call (PROTOCOL 1): the work behind the promise of the same id.
 
     Immutable. A task whose promise is past its deadline is fulfilled (PROTOCOL 1.2). Equal to another record if all members are equal.
 
@@ -298,8 +204,7 @@ class Task:
     """
     @staticmethod
     def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Task:
-        """
-        Return the task with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+        """Return the task with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
 
         Args:
             members: A task as in an envelope of 2026-04-01. Unknown members are ignored; `ttl` and `pid` are read only of an acquired task.
@@ -313,17 +218,16 @@ class Task:
             Task(id='a', state='acquired', version=1, resumes=0, ttl=5000, pid='w')
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> dict[str, typing.Any]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return the record as in an envelope of 2026-04-01.
+        """Return the record as in an envelope of 2026-04-01.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -333,38 +237,25 @@ class Task:
         """
     @property
     def id(self) -> str:
-        """
-        The id of the task and its promise.
-        """
+        """The id of the task and its promise."""
     @property
     def pid(self) -> str | None:
-        """
-        The name of the worker that holds the lease; None unless acquired.
-        """
+        """The name of the worker that holds the lease; None unless acquired."""
     @property
     def resumes(self) -> int:
-        """
-        The number of settled promises that woke it and are not yet seen.
-        """
+        """The number of settled promises that woke it and are not yet seen."""
     @property
     def state(self) -> TaskState:
-        """
-        `pending`, `acquired`, `suspended`, `halted` or `fulfilled`.
-        """
+        """`pending`, `acquired`, `suspended`, `halted` or `fulfilled`."""
     @property
     def ttl(self) -> int | None:
-        """
-        The duration of the lease in ms; None unless acquired.
-        """
+        """The duration of the lease in ms; None unless acquired."""
     @property
     def version(self) -> int:
-        """
-        The number of acquisitions; requests of its worker must name it (PROTOCOL 2).
-        """
+        """The number of acquisitions; requests of its worker must name it (PROTOCOL 2)."""
 
 class Schedule:
-    """
-    A schedule as it was at the instant of the call (PROTOCOL 1): it creates a promise at every occurrence of a cron expression.
+    """A schedule as it was at the instant of the call (PROTOCOL 1): it creates a promise at every occurrence of a cron expression.
 
     Immutable. Instants are Unix milliseconds. Equal to another record if all members are equal.
 
@@ -375,8 +266,7 @@ class Schedule:
     """
     @staticmethod
     def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Schedule:
-        """
-        Return the schedule with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+        """Return the schedule with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
 
         Args:
             members: A schedule as in an envelope of 2026-04-01. Unknown members are ignored; `promiseParam` and `promiseTags` may be absent.
@@ -392,17 +282,16 @@ class Schedule:
             True
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> dict[str, typing.Any]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return the record as in an envelope of 2026-04-01.
+        """Return the record as in an envelope of 2026-04-01.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -411,73 +300,46 @@ class Schedule:
         """
     @property
     def created_at(self) -> int:
-        """
-        When it was created, in Unix ms.
-        """
+        """When it was created, in Unix ms."""
     @property
     def cron(self) -> str:
-        """
-        The cron expression as it was given.
-        """
+        """The cron expression as it was given."""
     @property
     def id(self) -> str:
-        """
-        The id of the schedule.
-        """
+        """The id of the schedule."""
     @property
     def job(self) -> dict[str, typing.Any] | None:
-        """
-        The members of its jobs, as on the wire; None if it creates promises.
-        """
+        """The members of its jobs, as on the wire; None if it creates promises."""
     @property
     def last_run_at(self) -> int | None:
-        """
-        The occurrence that created the last promise, in Unix ms; None before the first.
-        """
+        """The occurrence that created the last promise, in Unix ms; None before the first."""
     @property
     def next_run_at(self) -> int:
-        """
-        The next occurrence, in Unix ms; 2**63 - 1 if there is none. Of a paused schedule, the one at which it was paused.
-        """
+        """The next occurrence, in Unix ms; 2**63 - 1 if there is none. Of a paused schedule, the one at which it was paused."""
     @property
     def paused(self) -> bool:
-        """
-        Whether it is paused, and does not fire.
-        """
+        """Whether it is paused, and does not fire."""
     @property
     def problem(self) -> str | None:
-        """
-        Why the schedule is set aside, for example a missing time zone; None if it is not.
-        """
+        """Why the schedule is set aside, for example a missing time zone; None if it is not."""
     @property
     def promise_id(self) -> str:
-        """
-        The template of its promises' ids.
-        """
+        """The template of its promises' ids."""
     @property
     def promise_param(self) -> Value:
-        """
-        The param of its promises.
-        """
+        """The param of its promises."""
     @property
     def promise_tags(self) -> dict[str, str]:
-        """
-        The tags of its promises, a new dict each time.
-        """
+        """The tags of its promises, a new dict each time."""
     @property
     def promise_timeout(self) -> int:
-        """
-        The time from an occurrence to its promise's deadline, in ms.
-        """
+        """The time from an occurrence to its promise's deadline, in ms."""
     @property
     def retry_at(self) -> int | None:
-        """
-        When a schedule that is set aside is examined again, in Unix ms; otherwise None.
-        """
+        """When a schedule that is set aside is examined again, in Unix ms; otherwise None."""
 
 class Message:
-    """
-    A message in the outbox (PROTOCOL 5). Immutable.
+    """A message in the outbox (PROTOCOL 5). Immutable.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -487,8 +349,7 @@ class Message:
     """
     @staticmethod
     def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Message:
-        """
-        Return the message with these members: the inverse of `to_dict`, also for the shorter dicts of `Store.take_messages`.
+        """Return the message with these members: the inverse of `to_dict`, also for the shorter dicts of `Store.take_messages`.
 
         Those have no `attempts`, `queuedAt`, `number`, `stale` and lease: the record then shows 0, 0, 0, False and None.
 
@@ -506,17 +367,16 @@ class Message:
             Message(kind='execute', id='job', version=0, address='poll://any@workers', attempts=0, queued_at=0)
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> dict[str, typing.Any]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return the message like `Store.take_messages`: its key, its address, and the message as on the wire; further `attempts`, `queuedAt`,
+        """Return the message like `Store.take_messages`: its key, its address, and the message as on the wire; further `attempts`, `queuedAt`,
         `number`, `stale`, and, if a process leased it, `holder` and `leasedUntil`.
 
         Example:
@@ -526,8 +386,7 @@ class Message:
             'execute:job'
         """
     def to_json(self, server_url: str | None = None) -> bytes:
-        """
-        Return the message as on the wire: JSON in ASCII on one line.
+        """Return the message as on the wire: JSON in ASCII on one line.
 
         Args:
             server_url: The URL for the receiver's requests, in the head of an execute.
@@ -540,68 +399,43 @@ class Message:
         """
     @property
     def address(self) -> str:
-        """
-        Where it goes.
-        """
+        """Where it goes."""
     @property
     def attempts(self) -> int:
-        """
-        The number of attempts to deliver it.
-        """
+        """The number of attempts to deliver it."""
     @property
     def holder(self) -> str | None:
-        """
-        The process that leased it last (`Store.lease_messages`), or None.
-        """
+        """The process that leased it last (`Store.lease_messages`), or None."""
     @property
     def id(self) -> str:
-        """
-        The id of the pending task or of the settled promise.
-        """
+        """The id of the pending task or of the settled promise."""
     @property
     def key(self) -> str:
-        """
-        Its key: a new message replaces one of the same key.
-        """
+        """Its key: a new message replaces one of the same key."""
     @property
     def kind(self) -> str:
-        """
-        `execute` or `unblock`; in 2025-01-15 `invoke`, `resume` or `notify`.
-        """
+        """`execute` or `unblock`; in 2025-01-15 `invoke`, `resume` or `notify`."""
     @property
     def leased_until(self) -> int | None:
-        """
-        The end of that lease in Unix ms, or None.
-        """
+        """The end of that lease in Unix ms, or None."""
     @property
     def message(self) -> dict[str, typing.Any]:
-        """
-        The message as on the wire, a new dict each time.
-        """
+        """The message as on the wire, a new dict each time."""
     @property
     def number(self) -> int:
-        """
-        Its number in the order of queueing, unique in the store; `Store.acknowledge` takes it.
-        """
+        """Its number in the order of queueing, unique in the store; `Store.acknowledge` takes it."""
     @property
     def queued_at(self) -> int:
-        """
-        When it was queued, in Unix ms.
-        """
+        """When it was queued, in Unix ms."""
     @property
     def stale(self) -> bool:
-        """
-        Whether it was stale when it was read: its task was already acquired or fulfilled.
-        """
+        """Whether it was stale when it was read: its task was already acquired or fulfilled."""
     @property
     def version(self) -> int | None:
-        """
-        The version with which to acquire the task; None for a settled promise.
-        """
+        """The version with which to acquire the task; None for a settled promise."""
 
 class Fired:
-    """
-    An internal step that has run (PROTOCOL 4). Immutable.
+    """An internal step that has run (PROTOCOL 4). Immutable.
 
     Example:
         >>> clock = rc.ManualClock()
@@ -612,8 +446,7 @@ class Fired:
     """
     @staticmethod
     def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Fired:
-        """
-        Return the step with these members: the inverse of `to_dict`.
+        """Return the step with these members: the inverse of `to_dict`.
 
         Args:
             members: As `to_dict` returns them. Unknown members are ignored.
@@ -627,17 +460,16 @@ class Fired:
             Fired(kind='promise_timeout', id='a', at=1000, now=1000)
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> dict[str, typing.Any]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return all members in a dict.
+        """Return all members in a dict.
 
         Example:
             >>> clock = rc.ManualClock()
@@ -648,33 +480,22 @@ class Fired:
         """
     @property
     def at(self) -> int:
-        """
-        When it was due, in Unix ms; for a drain, when the promise was settled.
-        """
+        """When it was due, in Unix ms; for a drain, when the promise was settled."""
     @property
     def detail(self) -> dict[str, typing.Any]:
-        """
-        `address` of a listener_drain or dispatch, `awaiter` of a callback_drain, `job` and `cancelled` of a cancel_drain, `promise_id` and `created` of a schedule; a new dict each time.
-        """
+        """`address` of a listener_drain or dispatch, `awaiter` of a callback_drain, `job` and `cancelled` of a cancel_drain, `promise_id` and `created` of a schedule; a new dict each time."""
     @property
     def id(self) -> str:
-        """
-        The id of the promise, task or schedule; for a drain, of the settled promise.
-        """
+        """The id of the promise, task or schedule; for a drain, of the settled promise."""
     @property
     def kind(self) -> str:
-        """
-        `promise_timeout`, `listener_drain`, `callback_drain`, `cancel_drain`, `lease_expiry`, `dispatch`, `schedule`, or a step of jobs.
-        """
+        """`promise_timeout`, `listener_drain`, `callback_drain`, `cancel_drain`, `lease_expiry`, `dispatch`, `schedule`, or a step of jobs."""
     @property
     def now(self) -> int:
-        """
-        When it ran, in Unix ms.
-        """
+        """When it ran, in Unix ms."""
 
 class Violation:
-    """
-    A violated invariant of PROTOCOL 6. Immutable.
+    """A violated invariant of PROTOCOL 6. Immutable.
 
     Example:
         >>> rc.Store(clock=rc.ManualClock()).check()
@@ -682,8 +503,7 @@ class Violation:
     """
     @staticmethod
     def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Violation:
-        """
-        Return the violation with these members: the inverse of `to_dict`.
+        """Return the violation with these members: the inverse of `to_dict`.
 
         Args:
             members: As `to_dict` returns them. Unknown members are ignored.
@@ -697,37 +517,28 @@ class Violation:
             Violation(name='orphan_tasks', id='a', detail='no promise')
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> dict[str, typing.Any]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
-        """
-        All members in a dict.
-        """
+        """All members in a dict."""
     @property
     def detail(self) -> str:
-        """
-        The finding, with the values.
-        """
+        """The finding, with the values."""
     @property
     def id(self) -> str:
-        """
-        The id of the promise, task, schedule or message.
-        """
+        """The id of the promise, task, schedule or message."""
     @property
     def name(self) -> str:
-        """
-        The name of the invariant, such as `orphan_tasks`.
-        """
+        """The name of the invariant, such as `orphan_tasks`."""
 
 class Page:
-    """
-    One page of a search: a sequence of records, ordered by id (PROTOCOL 3.7).
+    """One page of a search: a sequence of records, ordered by id (PROTOCOL 3.7).
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -740,18 +551,13 @@ class Page:
     """
     @property
     def cursor(self) -> str | None:
-        """
-        The cursor of the next page, to be passed unchanged; None on the last page.
-        """
+        """The cursor of the next page, to be passed unchanged; None on the last page."""
 
 class PromisePage(Page):
-    """
-    A page of promises; see `Page`.
-    """
+    """A page of promises; see `Page`."""
     @staticmethod
     def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> PromisePage:
-        """
-        Return the records in the `data` of a reply of `Store.apply` or of a server: its `promises`.
+        """Return the records in the `data` of a reply of `Store.apply` or of a server: its `promises`.
 
         Raises:
             Invalid: A member is missing or malformed; the error names it and the rule.
@@ -762,29 +568,26 @@ class PromisePage(Page):
             PromisePage of 0 records
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
     @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Promise: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Promise]: ...
-    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __getstate__(self, /) -> tuple[typing.Any, ...]: ...
     def __hash__(self) -> int: ...
     def __iter__(self) -> collections.abc.Iterator[Promise]: ...
     def __len__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
 
 class TaskPage(Page):
-    """
-    A page of tasks; see `Page`.
-    """
+    """A page of tasks; see `Page`."""
     @staticmethod
     def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> TaskPage:
-        """
-        Return the records in the `data` of a reply of `Store.apply` or of a server: its `tasks`.
+        """Return the records in the `data` of a reply of `Store.apply` or of a server: its `tasks`.
 
         Raises:
             Invalid: A member is missing or malformed; the error names it and the rule.
@@ -795,29 +598,26 @@ class TaskPage(Page):
             TaskPage of 0 records
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
     @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Task: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Task]: ...
-    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __getstate__(self, /) -> tuple[typing.Any, ...]: ...
     def __hash__(self) -> int: ...
     def __iter__(self) -> collections.abc.Iterator[Task]: ...
     def __len__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
 
 class SchedulePage(Page):
-    """
-    A page of schedules; see `Page`.
-    """
+    """A page of schedules; see `Page`."""
     @staticmethod
     def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> SchedulePage:
-        """
-        Return the records in the `data` of a reply of `Store.apply` or of a server: its `schedules`.
+        """Return the records in the `data` of a reply of `Store.apply` or of a server: its `schedules`.
 
         Raises:
             Invalid: A member is missing or malformed; the error names it and the rule.
@@ -828,24 +628,23 @@ class SchedulePage(Page):
             SchedulePage of 0 records
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
     @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Schedule: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Schedule]: ...
-    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __getstate__(self, /) -> tuple[typing.Any, ...]: ...
     def __hash__(self) -> int: ...
     def __iter__(self) -> collections.abc.Iterator[Schedule]: ...
     def __len__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
 
 class PromiseBatch:
-    """
-    The promises of `Promises.create_many` or `Promises.settle_many`, in order of the given ids.
+    """The promises of `Promises.create_many` or `Promises.settle_many`, in order of the given ids.
 
     A sequence that creates each record on access.
 
@@ -857,8 +656,7 @@ class PromiseBatch:
     """
     @staticmethod
     def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> PromiseBatch:
-        """
-        Return the records in the `data` of a reply of `Store.apply` or of a server: its `promises`.
+        """Return the records in the `data` of a reply of `Store.apply` or of a server: its `promises`.
 
         Raises:
             Invalid: A member is missing or malformed; the error names it and the rule.
@@ -869,34 +667,29 @@ class PromiseBatch:
             PromiseBatch of 0 records
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
     @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Promise: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Promise]: ...
-    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __getstate__(self, /) -> tuple[typing.Any, ...]: ...
     def __hash__(self) -> int: ...
     def __iter__(self) -> collections.abc.Iterator[Promise]: ...
     def __len__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
     @property
     def ids(self) -> list[str]:
-        """
-        All ids.
-        """
+        """All ids."""
     @property
     def states(self) -> builtins.list[PromiseState]:
-        """
-        All states.
-        """
+        """All states."""
 
 class Claim:
-    """
-    A task that was created or acquired, with its promise (PROTOCOL 3.9, 3.10). Immutable.
+    """A task that was created or acquired, with its promise (PROTOCOL 3.9, 3.10). Immutable.
 
     If `Tasks.create` found a fulfilled task, `task.state` is `fulfilled`.
 
@@ -908,8 +701,7 @@ class Claim:
     """
     @staticmethod
     def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> Claim:
-        """
-        Return the claim in the `data` of a reply to task.acquire, or to a task.create that acquired its task: `task`, `promise`, and perhaps
+        """Return the claim in the `data` of a reply to task.acquire, or to a task.create that acquired its task: `task`, `promise`, and perhaps
         `preload` and `preloadCut`.
 
         Raises:
@@ -923,38 +715,29 @@ class Claim:
             True
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> tuple[typing.Any, ...]: ...
     def __hash__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
     @property
     def preload(self) -> list[Promise]:
-        """
-        The other promises of the same `resonate:branch`, ordered by id (PROTOCOL 3, preload).
-        """
+        """The other promises of the same `resonate:branch`, ordered by id (PROTOCOL 3, preload)."""
     @property
     def preload_cut(self) -> bool:
-        """
-        Whether `preload` is incomplete: it is cut at 1 MiB.
-        """
+        """Whether `preload` is incomplete: it is cut at 1 MiB."""
     @property
     def promise(self) -> Promise:
-        """
-        Its promise.
-        """
+        """Its promise."""
     @property
     def task(self) -> Task:
-        """
-        The task.
-        """
+        """The task."""
 
 class Suspension:
-    """
-    The reply to `Tasks.suspend` (PROTOCOL 3.12): the task is suspended, or an awaited promise is settled and it continues. Immutable.
+    """The reply to `Tasks.suspend` (PROTOCOL 3.12): the task is suspended, or an awaited promise is settled and it continues. Immutable.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -965,8 +748,7 @@ class Suspension:
     """
     @staticmethod
     def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> Suspension:
-        """
-        Return the reply to task.suspend with these members: its `status`, and perhaps `preload` and `preloadCut` of its `data`.
+        """Return the reply to task.suspend with these members: its `status`, and perhaps `preload` and `preloadCut` of its `data`.
 
         Raises:
             Invalid: A member is missing or malformed; the error names it and the rule.
@@ -977,38 +759,29 @@ class Suspension:
             False
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> tuple[typing.Any, ...]: ...
     def __hash__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
     @property
     def preload(self) -> list[Promise]:
-        """
-        If it continues: the other promises of the same `resonate:branch`, ordered by id.
-        """
+        """If it continues: the other promises of the same `resonate:branch`, ordered by id."""
     @property
     def preload_cut(self) -> bool:
-        """
-        Whether `preload` is incomplete: it is cut at 1 MiB.
-        """
+        """Whether `preload` is incomplete: it is cut at 1 MiB."""
     @property
     def status(self) -> int:
-        """
-        200 if it is suspended, 300 if it continues.
-        """
+        """200 if it is suspended, 300 if it continues."""
     @property
     def suspended(self) -> bool:
-        """
-        Whether the task is suspended; False: it stays acquired and continues.
-        """
+        """Whether the task is suspended; False: it stays acquired and continues."""
 
 class Fenced:
-    """
-    The reply to a fenced action (PROTOCOL 3.14). Immutable.
+    """The reply to a fenced action (PROTOCOL 3.14). Immutable.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -1018,8 +791,7 @@ class Fenced:
     """
     @staticmethod
     def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> Fenced:
-        """
-        Return the reply to a fenced action with these members: its `promise`, and perhaps `preload` and `preloadCut`.
+        """Return the reply to a fenced action with these members: its `promise`, and perhaps `preload` and `preloadCut`.
 
         Raises:
             Invalid: A member is missing or malformed; the error names it and the rule.
@@ -1031,33 +803,26 @@ class Fenced:
             True
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> tuple[typing.Any, ...]: ...
     def __hash__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
     @property
     def preload(self) -> list[Promise]:
-        """
-        The other promises of the task's `resonate:branch`, ordered by id.
-        """
+        """The other promises of the task's `resonate:branch`, ordered by id."""
     @property
     def preload_cut(self) -> bool:
-        """
-        Whether `preload` is incomplete: it is cut at 1 MiB.
-        """
+        """Whether `preload` is incomplete: it is cut at 1 MiB."""
     @property
     def promise(self) -> Promise:
-        """
-        The promise that was created or settled.
-        """
+        """The promise that was created or settled."""
 
 class Clock:
-    """
-    The source of a store's instants: a `ManualClock`, the `SystemClock` or a `DatabaseClock`. One clock can drive several stores.
+    """The source of a store's instants: a `ManualClock`, the `SystemClock` or a `DatabaseClock`. One clock can drive several stores.
 
     Example:
         >>> isinstance(rc.ManualClock(), rc.Clock)
@@ -1065,13 +830,10 @@ class Clock:
     """
     @property
     def now(self) -> int:
-        """
-        The current instant, in Unix ms. It never goes back.
-        """
+        """The current instant, in Unix ms. It never goes back."""
 
 class ManualClock(Clock):
-    """
-    A clock that moves only when you move it, and runs the due steps of its stores on the way (PROTOCOL 4).
+    """A clock that moves only when you move it, and runs the due steps of its stores on the way (PROTOCOL 4).
 
     It drives every store that was created with it, in the order of their creation. Thread-safe; one move at a time.
 
@@ -1094,8 +856,7 @@ class ManualClock(Clock):
     def __init__(self, start: int | datetime.datetime = 0) -> None: ...
     def __repr__(self) -> str: ...
     def advance(self, by: int | datetime.timedelta) -> list[Fired]:
-        """
-        Move the clock by a duration and run every due step on the way, each at its own instant.
+        """Move the clock by a duration and run every due step on the way, each at its own instant.
 
         Args:
             by: Milliseconds, 0 or more, or a `datetime.timedelta` of whole milliseconds.
@@ -1114,8 +875,7 @@ class ManualClock(Clock):
             ([], 86400000)
         """
     def advance_to(self, at: int | datetime.datetime) -> list[Fired]:
-        """
-        Move the clock to an instant and run every due step on the way, each at its own instant.
+        """Move the clock to an instant and run every due step on the way, each at its own instant.
 
         The current instant is allowed: it runs the steps that are due now.
 
@@ -1137,8 +897,7 @@ class ManualClock(Clock):
             [('schedule', 3600000), ('schedule', 7200000)]
         """
     def advance_to_next(self) -> list[Fired]:
-        """
-        Move the clock to the next instant at which a step of any of its stores is due, and run it.
+        """Move the clock to the next instant at which a step of any of its stores is due, and run it.
 
         Returns:
             The steps that fired, in order. If no step will ever be due, it is empty and the clock does not move.
@@ -1152,8 +911,7 @@ class ManualClock(Clock):
         """
 
 class SystemClock(Clock):
-    """
-    The system's time in ms, made monotonic: if the system's clock is set back, this clock stops until the system's has caught up.
+    """The system's time in ms, made monotonic: if the system's clock is set back, this clock stops until the system's has caught up.
 
     A store runs due steps after requests that may write, and in `Store.tick`.
 
@@ -1165,8 +923,7 @@ class SystemClock(Clock):
     def __repr__(self) -> str: ...
 
 class DatabaseClock(Clock):
-    """
-    The time of a PostgreSQL server in ms, one for all machines that share a store there. A store in a database has one unless it was
+    """The time of a PostgreSQL server in ms, one for all machines that share a store there. A store in a database has one unless it was
     given another clock.
 
     Each transaction reads the server's time; between two transactions this machine's steady clock continues it. Like the `SystemClock`, it
@@ -1179,8 +936,7 @@ class DatabaseClock(Clock):
     def __repr__(self) -> str: ...
 
 class Promises:
-    """
-    The promises of a store: `store.promises`.
+    """The promises of a store: `store.promises`.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -1197,8 +953,7 @@ class Promises:
         headers: collections.abc.Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Promise:
-        """
-        Cancel a promise: settle it as rejected_canceled (PROTOCOL 3.3); otherwise like `resolve`.
+        """Cancel a promise: settle it as rejected_canceled (PROTOCOL 3.3); otherwise like `resolve`.
 
         Args:
             id: The id of the promise.
@@ -1220,8 +975,7 @@ class Promises:
             'rejected_canceled'
         """
     def count(self) -> int:
-        """
-        Return the number of promises, including settled ones.
+        """Return the number of promises, including settled ones.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1240,8 +994,7 @@ class Promises:
         tags: collections.abc.Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Promise:
-        """
-        Create a promise, or return the existing promise with this id (PROTOCOL 3.2).
+        """Create a promise, or return the existing promise with this id (PROTOCOL 3.2).
 
         A promise with a target (tag `resonate:target`) gets a task, which is dispatched at once, or at the instant in the tag
         `resonate:delay`. A promise whose deadline has passed is created settled (PROTOCOL 1.2).
@@ -1278,8 +1031,7 @@ class Promises:
         params: collections.abc.Iterable[typing.Any] | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
     ) -> PromiseBatch:
-        """
-        Create many promises in one transaction, all or none; like `create` for each, in order.
+        """Create many promises in one transaction, all or none; like `create` for each, in order.
 
         Args:
             ids: The ids.
@@ -1300,8 +1052,7 @@ class Promises:
             [('a', 1), ('b', 2)]
         """
     def get(self, id: str) -> Promise:
-        """
-        Return the promise as it is now (PROTOCOL 3.1). A read: it stores nothing and runs no step.
+        """Return the promise as it is now (PROTOCOL 3.1). A read: it stores nothing and runs no step.
 
         Args:
             id: The id of the promise.
@@ -1319,8 +1070,7 @@ class Promises:
             1000
         """
     def register_callback(self, awaited: str, awaiter: str) -> Promise:
-        """
-        Register a callback: wake a task when a promise is settled (PROTOCOL 3.4). It has no effect if one of the two is settled.
+        """Register a callback: wake a task when a promise is settled (PROTOCOL 3.4). It has no effect if one of the two is settled.
 
         Args:
             awaited: The id of the awaited promise.
@@ -1342,8 +1092,7 @@ class Promises:
             'child'
         """
     def register_listener(self, awaited: str, address: str) -> Promise:
-        """
-        Register a listener: send a message to an address when a promise is settled (PROTOCOL 3.6). It has no effect if it is settled.
+        """Register a listener: send a message to an address when a promise is settled (PROTOCOL 3.6). It has no effect if it is settled.
 
         Args:
             awaited: The id of the awaited promise.
@@ -1373,8 +1122,7 @@ class Promises:
         headers: collections.abc.Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Promise:
-        """
-        Reject a promise (PROTOCOL 3.3); otherwise like `resolve`.
+        """Reject a promise (PROTOCOL 3.3); otherwise like `resolve`.
 
         Args:
             id: The id of the promise.
@@ -1403,8 +1151,7 @@ class Promises:
         headers: collections.abc.Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Promise:
-        """
-        Resolve a promise and fulfil its task (PROTOCOL 3.3). A promise that is already settled is returned unchanged.
+        """Resolve a promise and fulfil its task (PROTOCOL 3.3). A promise that is already settled is returned unchanged.
 
         Args:
             id: The id of the promise.
@@ -1434,8 +1181,7 @@ class Promises:
         limit: int = 100,
         cursor: str | None = None,
     ) -> PromisePage:
-        """
-        Return a page of the matching promises, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
+        """Return a page of the matching promises, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
 
         Args:
             id: A pattern in which `*` stands for any characters; None: any id.
@@ -1463,8 +1209,7 @@ class Promises:
         *,
         state: typing.Literal["resolved", "rejected", "rejected_canceled"] = "resolved",
     ) -> PromiseBatch:
-        """
-        Settle many promises in one transaction, all or none; like `resolve` for each, in order.
+        """Settle many promises in one transaction, all or none; like `resolve` for each, in order.
 
         Args:
             ids: The ids.
@@ -1486,8 +1231,7 @@ class Promises:
         """
 
 class Tasks:
-    """
-    The tasks of a store: `store.tasks`. A task is the work behind the promise of the same id.
+    """The tasks of a store: `store.tasks`. A task is the work behind the promise of the same id.
 
     Versions count acquisitions (PROTOCOL 2): a request that acts on a task names the version under which the caller holds it.
 
@@ -1500,8 +1244,7 @@ class Tasks:
     """
     def __repr__(self) -> str: ...
     def acquire(self, id: str, version: int, *, pid: str, ttl: int | datetime.timedelta) -> Claim:
-        """
-        Acquire a pending task under a lease (PROTOCOL 3.10). Its version rises by one.
+        """Acquire a pending task under a lease (PROTOCOL 3.10). Its version rises by one.
 
         Args:
             id: The id of the task.
@@ -1536,8 +1279,7 @@ class Tasks:
         tags: collections.abc.Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Claim:
-        """
-        Create a promise and acquire its task at once, without a message (PROTOCOL 3.9).
+        """Create a promise and acquire its task at once, without a message (PROTOCOL 3.9).
 
         If the promise exists, a pending task is acquired, and a fulfilled task is returned unchanged.
 
@@ -1580,8 +1322,7 @@ class Tasks:
         tags: collections.abc.Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Fenced:
-        """
-        Create another promise if the caller still holds the task (PROTOCOL 3.14).
+        """Create another promise if the caller still holds the task (PROTOCOL 3.14).
 
         Args:
             id: The id of the task.
@@ -1619,8 +1360,7 @@ class Tasks:
         headers: collections.abc.Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Fenced:
-        """
-        Settle another promise if the caller still holds the task (PROTOCOL 3.14).
+        """Settle another promise if the caller still holds the task (PROTOCOL 3.14).
 
         Args:
             id: The id of the task.
@@ -1656,8 +1396,7 @@ class Tasks:
         headers: collections.abc.Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Promise:
-        """
-        Settle the promise of an acquired task, and fulfil the task (PROTOCOL 3.13).
+        """Settle the promise of an acquired task, and fulfil the task (PROTOCOL 3.13).
 
         Args:
             id: The id of the task.
@@ -1682,8 +1421,7 @@ class Tasks:
             {'total': 3}
         """
     def get(self, id: str) -> Task:
-        """
-        Return the task as it is now (PROTOCOL 3.8). A read: it stores nothing and runs no step.
+        """Return the task as it is now (PROTOCOL 3.8). A read: it stores nothing and runs no step.
 
         Args:
             id: The id of the task and of its promise.
@@ -1701,8 +1439,7 @@ class Tasks:
             Task(id='job', state='pending', version=0, resumes=0)
         """
     def halt(self, id: str) -> None:
-        """
-        Halt a task until `resume` (PROTOCOL 3.16): it loses its lease and is not dispatched. It has no effect on a halted task.
+        """Halt a task until `resume` (PROTOCOL 3.16): it loses its lease and is not dispatched. It has no effect on a halted task.
 
         Args:
             id: The id of the task.
@@ -1719,8 +1456,7 @@ class Tasks:
             'halted'
         """
     def heartbeat(self, pid: str, tasks: collections.abc.Iterable[tuple[str, int]] = ()) -> None:
-        """
-        Renew leases (PROTOCOL 3.15): each ends at now + ttl. Tasks that the pid no longer holds are skipped.
+        """Renew leases (PROTOCOL 3.15): each ends at now + ttl. Tasks that the pid no longer holds are skipped.
 
         Args:
             pid: The name of the worker that holds the leases.
@@ -1739,8 +1475,7 @@ class Tasks:
             1900
         """
     def release(self, id: str, version: int) -> None:
-        """
-        Release an acquired task: it is pending, and is dispatched at once (PROTOCOL 3.11).
+        """Release an acquired task: it is pending, and is dispatched at once (PROTOCOL 3.11).
 
         Args:
             id: The id of the task.
@@ -1758,8 +1493,7 @@ class Tasks:
             ['execute:job']
         """
     def resume(self, id: str) -> None:
-        """
-        Resume a halted task (PROTOCOL 3.17, `task.continue`): it is pending, and is dispatched at once.
+        """Resume a halted task (PROTOCOL 3.17, `task.continue`): it is pending, and is dispatched at once.
 
         Args:
             id: The id of the task.
@@ -1786,8 +1520,7 @@ class Tasks:
         limit: int = 100,
         cursor: str | None = None,
     ) -> TaskPage:
-        """
-        Return a page of the matching tasks, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
+        """Return a page of the matching tasks, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
 
         Args:
             id: A pattern in which `*` stands for any characters; None: any id.
@@ -1810,8 +1543,7 @@ class Tasks:
             ['job']
         """
     def suspend(self, id: str, version: int, awaiting: collections.abc.Iterable[str]) -> Suspension:
-        """
-        Suspend an acquired task until one of the awaited promises is settled (PROTOCOL 3.12).
+        """Suspend an acquired task until one of the awaited promises is settled (PROTOCOL 3.12).
 
         Args:
             id: The id of the task.
@@ -1839,8 +1571,7 @@ class Tasks:
         """
 
 class Schedules:
-    """
-    The schedules of a store: `store.schedules`. Each creates a promise at every occurrence of a cron expression.
+    """The schedules of a store: `store.schedules`. Each creates a promise at every occurrence of a cron expression.
 
     Example:
         >>> clock = rc.ManualClock()
@@ -1863,8 +1594,7 @@ class Schedules:
         tags: collections.abc.Mapping[str, str] | None = None,
         job: collections.abc.Mapping[str, typing.Any] | None = None,
     ) -> Schedule:
-        """
-        Create a schedule, or return the existing schedule with this id (PROTOCOL 3.18, 4).
+        """Create a schedule, or return the existing schedule with this id (PROTOCOL 3.18, 4).
 
         Args:
             id: The id of the schedule.
@@ -1891,8 +1621,7 @@ class Schedules:
             376200000
         """
     def delete(self, id: str) -> None:
-        """
-        Delete a schedule. The promises that it created stay.
+        """Delete a schedule. The promises that it created stay.
 
         Args:
             id: The id of the schedule.
@@ -1908,8 +1637,7 @@ class Schedules:
             0
         """
     def get(self, id: str) -> Schedule:
-        """
-        Return the schedule. A read: it stores nothing and runs no step.
+        """Return the schedule. A read: it stores nothing and runs no step.
 
         Args:
             id: The id of the schedule.
@@ -1924,8 +1652,7 @@ class Schedules:
             '@hourly'
         """
     def pause(self, id: str) -> Schedule:
-        """
-        Pause a schedule: it does not fire until it is resumed (PROTOCOL 3.20). It has no effect on a paused schedule.
+        """Pause a schedule: it does not fire until it is resumed (PROTOCOL 3.20). It has no effect on a paused schedule.
 
         Args:
             id: The id of the schedule.
@@ -1946,8 +1673,7 @@ class Schedules:
             []
         """
     def resume(self, id: str) -> Schedule:
-        """
-        Resume a paused schedule from now on (PROTOCOL 3.20): occurrences in the pause are not made up for, whatever `catchup` is.
+        """Resume a paused schedule from now on (PROTOCOL 3.20): occurrences in the pause are not made up for, whatever `catchup` is.
 
         It has no effect on a schedule that is not paused.
 
@@ -1978,8 +1704,7 @@ class Schedules:
         limit: int = 10,
         cursor: str | None = None,
     ) -> SchedulePage:
-        """
-        Return a page of the matching schedules, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
+        """Return a page of the matching schedules, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
 
         Args:
             id: A pattern in which `*` stands for any characters; None: any id.
@@ -2001,8 +1726,7 @@ class Schedules:
         """
 
 class Job:
-    """
-    A job as it was at the instant of the call (JOBS 2): a promise with a task and a policy, under one id.
+    """A job as it was at the instant of the call (JOBS 2): a promise with a task and a policy, under one id.
 
     Immutable. A job past its deadline or its `good_until` is shown as final, even if no step has written that yet. Instants are Unix
     milliseconds. Equal to another record if all members are equal.
@@ -2014,8 +1738,7 @@ class Job:
     """
     @staticmethod
     def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Job:
-        """
-        Return the job with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+        """Return the job with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
 
         Args:
             members: A job as in an envelope. Unknown members are ignored; `claimedBy` and `leaseUntil` are read only of a held job, `result`
@@ -2032,17 +1755,16 @@ class Job:
             True
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> dict[str, typing.Any]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return the record as in an envelope.
+        """Return the record as in an envelope.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2051,203 +1773,124 @@ class Job:
         """
     @property
     def asynq_state(self) -> str:
-        """
-        The state under asynq's name (JOBS 1).
-        """
+        """The state under asynq's name (JOBS 1)."""
     @property
     def attempts(self) -> list[dict[str, typing.Any]]:
-        """
-        The newest 100 attempts, oldest first: `number`, `worker`, `startedAt`, and once they are over `finishedAt`, `outcome` and perhaps `error`.
-        """
+        """The newest 100 attempts, oldest first: `number`, `worker`, `startedAt`, and once they are over `finishedAt`, `outcome` and perhaps `error`."""
     @property
     def batch(self) -> str | None:
-        """
-        The batch in which it gathered; the jobs of a batch are claimed together. None without a batch.
-        """
+        """The batch in which it gathered; the jobs of a batch are claimed together. None without a batch."""
     @property
     def cancelled_at(self) -> int | None:
-        """
-        When it was cancelled, in Unix ms.
-        """
+        """When it was cancelled, in Unix ms."""
     @property
     def claimed_at(self) -> int | None:
-        """
-        When it was claimed, in Unix ms.
-        """
+        """When it was claimed, in Unix ms."""
     @property
     def claimed_by(self) -> str | None:
-        """
-        The name of the worker that holds it; None if it is unheld.
-        """
+        """The name of the worker that holds it; None if it is unheld."""
     @property
     def completed_at(self) -> int | None:
-        """
-        When it was completed, in Unix ms.
-        """
+        """When it was completed, in Unix ms."""
     @property
     def deadline(self) -> int | None:
-        """
-        The deadline of its promise, in Unix ms; None: no deadline.
-        """
+        """The deadline of its promise, in Unix ms; None: no deadline."""
     @property
     def enqueued_at(self) -> int | None:
-        """
-        When it became pending, in Unix ms; set again by every retry.
-        """
+        """When it became pending, in Unix ms; set again by every retry."""
     @property
     def error(self) -> dict[str, str] | None:
-        """
-        The last error: `code`, `message` and perhaps `data`; None without an error.
-        """
+        """The last error: `code`, `message` and perhaps `data`; None without an error."""
     @property
     def expired_at(self) -> int | None:
-        """
-        When it expired, in Unix ms.
-        """
+        """When it expired, in Unix ms."""
     @property
     def failed_at(self) -> int | None:
-        """
-        When it failed for good, in Unix ms.
-        """
+        """When it failed for good, in Unix ms."""
     @property
     def gathering(self) -> bool:
-        """
-        Whether it gathers: it is scheduled until its batch is ready.
-        """
+        """Whether it gathers: it is scheduled until its batch is ready."""
     @property
     def good_until(self) -> int | None:
-        """
-        The instant by which it must have started, in Unix ms; None: no limit.
-        """
+        """The instant by which it must have started, in Unix ms; None: no limit."""
     @property
     def group(self) -> str | None:
-        """
-        The group with which it is batched; None without a group.
-        """
+        """The group with which it is batched; None without a group."""
     @property
     def horsies_state(self) -> str:
-        """
-        The state under horsies' name (JOBS 1).
-        """
+        """The state under horsies' name (JOBS 1)."""
     @property
     def id(self) -> str:
-        """
-        The id of the job, its promise and its task.
-        """
+        """The id of the job, its promise and its task."""
     @property
     def lease_until(self) -> int | None:
-        """
-        When its lease expires, in Unix ms; None if it is unheld.
-        """
+        """When its lease expires, in Unix ms; None if it is unheld."""
     @property
     def max_retries(self) -> int:
-        """
-        The maximum of retries.
-        """
+        """The maximum of retries."""
     @property
     def next_retry_at(self) -> int | None:
-        """
-        When it is pending again, in Unix ms; None unless its state is `retry`.
-        """
+        """When it is pending again, in Unix ms; None unless its state is `retry`."""
     @property
     def on_exhausted(self) -> str:
-        """
-        The state after the last retry failed: `archived` or `failed`.
-        """
+        """The state after the last retry failed: `archived` or `failed`."""
     @property
     def payload(self) -> Value:
-        """
-        The input of the function; the param of its promise.
-        """
+        """The input of the function; the param of its promise."""
     @property
     def priority(self) -> int:
-        """
-        1 (first) to 100 (last).
-        """
+        """1 (first) to 100 (last)."""
     @property
     def process_at(self) -> int | None:
-        """
-        The earliest start, in Unix ms; None if it was not delayed.
-        """
+        """The earliest start, in Unix ms; None if it was not delayed."""
     @property
     def queue(self) -> str:
-        """
-        The name of its queue.
-        """
+        """The name of its queue."""
     @property
     def report(self) -> dict[str, typing.Any] | None:
-        """
-        What its attempts reported (`Jobs.report`): `at` (when they last did, in Unix ms), `progress` (the part that is done, 0 to 1; absent: not reported) and `lines` (the newest 100, oldest first: `at`, `attempt`, `text`). None without a report.
-        """
+        """What its attempts reported (`Jobs.report`): `at` (when they last did, in Unix ms), `progress` (the part that is done, 0 to 1; absent: not reported) and `lines` (the newest 100, oldest first: `at`, `attempt`, `text`). None without a report."""
     @property
     def result(self) -> Value:
-        """
-        The value of its promise once it is final: the result or the error; empty before.
-        """
+        """The value of its promise once it is final: the result or the error; empty before."""
     @property
     def retention(self) -> int | None:
-        """
-        How long it is kept after it completed, in ms; None: until it is deleted.
-        """
+        """How long it is kept after it completed, in ms; None: until it is deleted."""
     @property
     def retry_count(self) -> int:
-        """
-        The number of retries used.
-        """
+        """The number of retries used."""
     @property
     def retry_policy(self) -> dict[str, typing.Any]:
-        """
-        The delays between attempts, as on the wire.
-        """
+        """The delays between attempts, as on the wire."""
     @property
     def sent_at(self) -> int:
-        """
-        When the caller sent it, in Unix ms.
-        """
+        """When the caller sent it, in Unix ms."""
     @property
     def started_at(self) -> int | None:
-        """
-        When its last attempt began, in Unix ms.
-        """
+        """When its last attempt began, in Unix ms."""
     @property
     def state(self) -> JobState:
-        """
-        `scheduled`, `pending`, `claimed`, `running`, `retry`, `archived`, `completed`, `failed`, `cancelled` or `expired`.
-        """
+        """`scheduled`, `pending`, `claimed`, `running`, `retry`, `archived`, `completed`, `failed`, `cancelled` or `expired`."""
     @property
     def tags(self) -> dict[str, str]:
-        """
-        The tags of its promise, a new dict each time.
-        """
+        """The tags of its promise, a new dict each time."""
     @property
     def timeout(self) -> int | None:
-        """
-        The longest duration of an attempt, in ms; None: no limit.
-        """
+        """The longest duration of an attempt, in ms; None: no limit."""
     @property
     def type(self) -> str:
-        """
-        The name by which a worker finds the function.
-        """
+        """The name by which a worker finds the function."""
     @property
     def unique_for(self) -> int | None:
-        """
-        The longest time after `sent_at` for which it holds its key, in ms; None: until it is final.
-        """
+        """The longest time after `sent_at` for which it holds its key, in ms; None: until it is final."""
     @property
     def unique_key(self) -> str | None:
-        """
-        The key that no other job of its queue can hold at the same time.
-        """
+        """The key that no other job of its queue can hold at the same time."""
     @property
     def version(self) -> int:
-        """
-        The number of claims; requests of its worker must name it.
-        """
+        """The number of claims; requests of its worker must name it."""
 
 class JobBatch(Page):
-    """
-    Jobs that were enqueued, claimed or found: a sequence that creates each record on access.
+    """Jobs that were enqueued, claimed or found: a sequence that creates each record on access.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -2257,8 +1900,7 @@ class JobBatch(Page):
     """
     @staticmethod
     def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> JobBatch:
-        """
-        Return the records in the `data` of a reply of `Store.apply` or of a server: its `jobs`.
+        """Return the records in the `data` of a reply of `Store.apply` or of a server: its `jobs`.
 
         Raises:
             Invalid: A member is missing or malformed; the error names it and the rule.
@@ -2269,29 +1911,26 @@ class JobBatch(Page):
             JobBatch of 0 records
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
     @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Job: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Job]: ...
-    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __getstate__(self, /) -> tuple[typing.Any, ...]: ...
     def __hash__(self) -> int: ...
     def __iter__(self) -> collections.abc.Iterator[Job]: ...
     def __len__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
     @property
     def next_at(self) -> int | None:
-        """
-        Of a claim that got fewer jobs than it asked for: when a queue that only lacked a token of its rate has one, in Unix ms; None where there is no such queue.
-        """
+        """Of a claim that got fewer jobs than it asked for: when a queue that only lacked a token of its rate has one, in Unix ms; None where there is no such queue."""
 
 class JobHeartbeat:
-    """
-    The reply to `Jobs.heartbeat`: the jobs that the worker should stop.
+    """The reply to `Jobs.heartbeat`: the jobs that the worker should stop.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -2300,8 +1939,7 @@ class JobHeartbeat:
     """
     @staticmethod
     def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> JobHeartbeat:
-        """
-        Return the heartbeat in the `data` of a reply of `Store.apply` or of a server.
+        """Return the heartbeat in the `data` of a reply of `Store.apply` or of a server.
 
         Raises:
             Invalid: A member is missing or malformed; the error names it and the rule.
@@ -2312,28 +1950,23 @@ class JobHeartbeat:
             JobHeartbeat(cancelled=[], lost=['a'])
         """
     def __copy__(self) -> typing_extensions.Self: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
-    def __eq__(self, other: object) -> bool: ...
-    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __deepcopy__(self, memo: object, /) -> typing_extensions.Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self, /) -> tuple[typing.Any, ...]: ...
     def __hash__(self) -> int: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
     @property
     def cancelled(self) -> list[str]:
-        """
-        Ids of jobs that were cancelled.
-        """
+        """Ids of jobs that were cancelled."""
     @property
     def lost(self) -> list[str]:
-        """
-        Ids of other jobs that the worker does not hold under that version.
-        """
+        """Ids of other jobs that the worker does not hold under that version."""
 
 class Jobs:
-    """
-    The jobs of a store: `store.jobs` (JOBS). `resonate_core.worker.Worker` runs them with Python functions.
+    """The jobs of a store: `store.jobs` (JOBS). `resonate_core.worker.Worker` runs them with Python functions.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -2357,8 +1990,7 @@ class Jobs:
         strict: bool | None,
         start: int | None,
     ) -> tuple[list[int] | None, list[int] | None, JobBatch | None]:
-        """
-        Complete jobs, start claimed ones and claim more, in one transaction: `complete_many`, `start_many` and `claim`.
+        """Complete jobs, start claimed ones and claim more, in one transaction: `complete_many`, `start_many` and `claim`.
 
         Args:
             completed: As of `complete_many`; none: complete nothing.
@@ -2376,8 +2008,7 @@ class Jobs:
             (None, [404], ['running'])
         """
     def archive(self, id: str) -> Job:
-        """
-        Archive a pending, scheduled or retrying job until a person runs it.
+        """Archive a pending, scheduled or retrying job until a person runs it.
 
         Raises:
             NotFound: The job does not exist.
@@ -2398,8 +2029,7 @@ class Jobs:
         tags: collections.abc.Mapping[str, str] | None = None,
         group: str | None = None,
     ) -> int:
-        """
-        Archive all matching jobs of a state ("pending", "scheduled" or "retry"), 1000 per transaction, and return their number.
+        """Archive all matching jobs of a state ("pending", "scheduled" or "retry"), 1000 per transaction, and return their number.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2408,8 +2038,7 @@ class Jobs:
             3
         """
     def cancel(self, id: str) -> Job:
-        """
-        Cancel a job that is not final, and its promise. Its worker is notified by the next heartbeat.
+        """Cancel a job that is not final, and its promise. Its worker is notified by the next heartbeat.
 
         Raises:
             NotFound: The job does not exist.
@@ -2429,8 +2058,7 @@ class Jobs:
         tags: collections.abc.Mapping[str, str] | None = None,
         group: str | None = None,
     ) -> int:
-        """
-        Cancel all matching jobs that are not final, 1000 per transaction, and return their number. At least one filter is required.
+        """Cancel all matching jobs that are not final, 1000 per transaction, and return their number. At least one filter is required.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2449,8 +2077,7 @@ class Jobs:
         strict: bool | None = None,
         start: int | None = None,
     ) -> JobBatch:
-        """
-        Claim pending jobs, each under a lease (JOBS 3). The version of each rises by one; later requests of the worker must name it.
+        """Claim pending jobs, each under a lease (JOBS 3). The version of each rises by one; later requests of the worker must name it.
 
         A job whose lifecycle claims in one step runs at once; other jobs are `claimed` until `start`. The pending jobs of a batch are claimed
         together, even beyond `count`.
@@ -2480,8 +2107,7 @@ class Jobs:
     def complete(
         self, id: str, version: int, result: typing.Any = None, *, headers: collections.abc.Mapping[str, str] | None = None
     ) -> Job:
-        """
-        Complete a running job and resolve its promise with the result (JOBS 3). The job is kept for its retention.
+        """Complete a running job and resolve its promise with the result (JOBS 3). The job is kept for its retention.
 
         Args:
             id: The id of the job.
@@ -2504,8 +2130,7 @@ class Jobs:
             {'sent': True}
         """
     def complete_many(self, jobs: collections.abc.Iterable[tuple[str, int, typing.Any]]) -> list[int]:
-        """
-        Complete several running jobs in one transaction, independently of each other.
+        """Complete several running jobs in one transaction, independently of each other.
 
         Args:
             jobs: Triples of id, version and result.
@@ -2519,8 +2144,7 @@ class Jobs:
             [404]
         """
     def delete(self, id: str) -> None:
-        """
-        Delete an unheld job and its promise; a final job is deleted as soon as nothing undelivered refers to it.
+        """Delete an unheld job and its promise; a final job is deleted as soon as nothing undelivered refers to it.
 
         Raises:
             NotFound: The job does not exist.
@@ -2542,8 +2166,7 @@ class Jobs:
         tags: collections.abc.Mapping[str, str] | None = None,
         group: str | None = None,
     ) -> int:
-        """
-        Delete all matching jobs of a state (not "claimed" or "running"), 1000 per transaction, and return their number.
+        """Delete all matching jobs of a state (not "claimed" or "running"), 1000 per transaction, and return their number.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2578,8 +2201,7 @@ class Jobs:
         cancel_with_awaiters: bool | None = None,
         sent_at: int | datetime.datetime | None = None,
     ) -> Job:
-        """
-        Enqueue a job, or return the same existing job (JOBS 3). Missing arguments come from the queue's defaults, then the lifecycle.
+        """Enqueue a job, or return the same existing job (JOBS 3). Missing arguments come from the queue's defaults, then the lifecycle.
 
         Args:
             type: The name by which a worker finds the function.
@@ -2649,8 +2271,7 @@ class Jobs:
         cancel_with_awaiters: bool | None = None,
         sent_at: int | datetime.datetime | None = None,
     ) -> JobBatch:
-        """
-        Enqueue one job for each payload in one transaction, all or none; like `enqueue` for each, in order.
+        """Enqueue one job for each payload in one transaction, all or none; like `enqueue` for each, in order.
 
         Args:
             type: The type of the jobs.
@@ -2698,8 +2319,7 @@ class Jobs:
         retryable: bool | None = None,
         retry_after: int | datetime.timedelta | None = None,
     ) -> Job:
-        """
-        Fail an attempt: the job is retried, archived or failed for good (JOBS 3).
+        """Fail an attempt: the job is retried, archived or failed for good (JOBS 3).
 
         Args:
             id: The id of the job.
@@ -2726,8 +2346,7 @@ class Jobs:
             5000
         """
     def get(self, id: str) -> Job:
-        """
-        Return the job. A read: it stores nothing and runs no step.
+        """Return the job. A read: it stores nothing and runs no step.
 
         Raises:
             NotFound: The promise does not exist, or is not a job.
@@ -2739,8 +2358,7 @@ class Jobs:
             'pending'
         """
     def heartbeat(self, worker: str, jobs: collections.abc.Iterable[tuple[str, int]]) -> JobHeartbeat:
-        """
-        Renew the leases of claimed or running jobs, each by its own duration.
+        """Renew the leases of claimed or running jobs, each by its own duration.
 
         Args:
             worker: The name of the worker that holds the leases.
@@ -2761,8 +2379,7 @@ class Jobs:
             JobHeartbeat(cancelled=['a'], lost=[])
         """
     def release(self, id: str, version: int) -> Job:
-        """
-        Release a claimed job that was not started; no retry is used.
+        """Release a claimed job that was not started; no retry is used.
 
         Raises:
             NotFound: The job does not exist.
@@ -2778,8 +2395,7 @@ class Jobs:
     def report(
         self, id: str, version: int, *, progress: float | None = None, lines: str | collections.abc.Iterable[str] | None = None
     ) -> Job:
-        """
-        Report on a running job: how far its attempt is, and lines for its log. `Job.report` shows them. The lease is not renewed.
+        """Report on a running job: how far its attempt is, and lines for its log. `Job.report` shows them. The lease is not renewed.
 
         Args:
             id: The id of the job.
@@ -2803,8 +2419,7 @@ class Jobs:
             {'at': 0, 'progress': 0.5, 'lines': [{'at': 0, 'attempt': 1, 'text': 'page 3 of 6'}]}
         """
     def run(self, id: str) -> Job:
-        """
-        Make a scheduled, retrying or archived job pending now. Its awaiters keep waiting.
+        """Make a scheduled, retrying or archived job pending now. Its awaiters keep waiting.
 
         Raises:
             NotFound: The job does not exist.
@@ -2825,8 +2440,7 @@ class Jobs:
         tags: collections.abc.Mapping[str, str] | None = None,
         group: str | None = None,
     ) -> int:
-        """
-        Run all matching jobs of a state ("archived", "retry" or "scheduled"), 1000 per transaction, and return their number.
+        """Run all matching jobs of a state ("archived", "retry" or "scheduled"), 1000 per transaction, and return their number.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2847,8 +2461,7 @@ class Jobs:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> JobBatch:
-        """
-        Return a page of the matching jobs, ordered by id.
+        """Return a page of the matching jobs, ordered by id.
 
         Args:
             id: A pattern in which `*` stands for any characters.
@@ -2874,8 +2487,7 @@ class Jobs:
             ['a', 'b']
         """
     def snooze(self, id: str, version: int, delay: int | datetime.timedelta) -> Job:
-        """
-        Snooze a running job: end its attempt and schedule it again; no retry is used.
+        """Snooze a running job: end its attempt and schedule it again; no retry is used.
 
         Args:
             id: The id of the job.
@@ -2894,8 +2506,7 @@ class Jobs:
             5000
         """
     def start(self, id: str, version: int, *, lease: int | datetime.timedelta | None = None) -> Job:
-        """
-        Start the attempt of a claimed job.
+        """Start the attempt of a claimed job.
 
         Args:
             id: The id of the job.
@@ -2919,8 +2530,7 @@ class Jobs:
     def start_many(
         self, jobs: collections.abc.Iterable[tuple[str, int]], *, lease: int | datetime.timedelta | None = None
     ) -> list[int]:
-        """
-        Start the attempts of several claimed jobs in one transaction, independently of each other.
+        """Start the attempts of several claimed jobs in one transaction, independently of each other.
 
         Args:
             jobs: Pairs of id and version.
@@ -2936,8 +2546,7 @@ class Jobs:
         """
 
 class Queues:
-    """
-    The queues of a store: `store.queues`. The first job of a queue, or `set`, creates it.
+    """The queues of a store: `store.queues`. The first job of a queue, or `set`, creates it.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -2947,8 +2556,7 @@ class Queues:
         ['mail']
     """
     def get(self, name: str) -> dict[str, typing.Any]:
-        """
-        Return the queue, as on the wire.
+        """Return the queue, as on the wire.
 
         Raises:
             NotFound: The queue does not exist.
@@ -2960,16 +2568,14 @@ class Queues:
             {'name': 'mail', 'paused': False, 'weight': 1, 'active': 0}
         """
     def list(self) -> builtins.list[dict[str, typing.Any]]:
-        """
-        Return all queues by name, as on the wire.
+        """Return all queues by name, as on the wire.
 
         Example:
             >>> rc.Store(clock=rc.ManualClock()).queues.list()
             []
         """
     def pause(self, name: str) -> dict[str, typing.Any]:
-        """
-        Stop claims from a queue; claimed and running jobs continue. It has no effect on a paused queue.
+        """Stop claims from a queue; claimed and running jobs continue. It has no effect on a paused queue.
 
         Raises:
             NotFound: The queue does not exist; `set(name)` creates it. The queue `default` always exists.
@@ -2981,8 +2587,7 @@ class Queues:
             True
         """
     def resume(self, name: str) -> dict[str, typing.Any]:
-        """
-        Allow claims from a paused queue again.
+        """Allow claims from a paused queue again.
 
         Raises:
             NotFound: The queue does not exist.
@@ -2994,8 +2599,7 @@ class Queues:
             False
         """
     def set(self, name: str, **kwargs: typing_extensions.Unpack[QueueOptions]) -> dict[str, typing.Any]:
-        """
-        Set members of a queue, and create it if it does not exist (JOBS 4, 5). Other members stay as they are; None clears a member.
+        """Set members of a queue, and create it if it does not exist (JOBS 4, 5). Other members stay as they are; None clears a member.
 
         Args:
             name: The name of the queue.
@@ -3020,8 +2624,7 @@ class Queues:
             6
         """
     def stats(self, name: str | None = None) -> builtins.list[dict[str, typing.Any]]:
-        """
-        Return for each queue its jobs by state, the wait of the oldest pending job, and the attempts per UTC day.
+        """Return for each queue its jobs by state, the wait of the oldest pending job, and the attempts per UTC day.
 
         Args:
             name: One queue; None: all.
@@ -3043,8 +2646,7 @@ class Queues:
         """
 
 class JobsFound:
-    """
-    The jobs that `Views.jobs` found, the newest first.
+    """The jobs that `Views.jobs` found, the newest first.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -3061,23 +2663,16 @@ class JobsFound:
     def __repr__(self) -> str: ...
     @property
     def cursor(self) -> str | None:
-        """
-        Where the next page begins; None if no row is left. A page without records may have one.
-        """
+        """Where the next page begins; None if no row is left. A page without records may have one."""
     @property
     def reached_at(self) -> int | None:
-        """
-        When the last examined row was created, in Unix ms; None if none was examined.
-        """
+        """When the last examined row was created, in Unix ms; None if none was examined."""
     @property
     def scanned(self) -> int:
-        """
-        The number of rows that were examined.
-        """
+        """The number of rows that were examined."""
 
 class PromisesFound:
-    """
-    The promises that `Views.promises` found, the newest first.
+    """The promises that `Views.promises` found, the newest first.
 
     Example:
         >>> rc.Store(clock=rc.ManualClock()).views.promises()
@@ -3092,23 +2687,16 @@ class PromisesFound:
     def __repr__(self) -> str: ...
     @property
     def cursor(self) -> str | None:
-        """
-        Where the next page begins; None if no row is left. A page without records may have one.
-        """
+        """Where the next page begins; None if no row is left. A page without records may have one."""
     @property
     def reached_at(self) -> int | None:
-        """
-        When the last examined row was created, in Unix ms; None if none was examined.
-        """
+        """When the last examined row was created, in Unix ms; None if none was examined."""
     @property
     def scanned(self) -> int:
-        """
-        The number of rows that were examined.
-        """
+        """The number of rows that were examined."""
 
 class Views:
-    """
-    Reads for people: `store.views`. They are no requests: no recording contains them, and they change nothing. Each reads a snapshot, so
+    """Reads for people: `store.views`. They are no requests: no recording contains them, and they change nothing. Each reads a snapshot, so
     that it holds no other call up, and examines a limited number of rows.
 
     Example:
@@ -3118,8 +2706,7 @@ class Views:
         ['b', 'a']
     """
     def due(self, limit: int = 50, *, prefix: str | None = None) -> list[dict[str, typing.Any]]:
-        """
-        Return the next timers, the earliest first.
+        """Return the next timers, the earliest first.
 
         Args:
             limit: The most timers, 1..1000.
@@ -3139,8 +2726,7 @@ class Views:
             [{'at': 60000, 'kind': 'dispatch', 'id': 'a'}]
         """
     def hours(self, queue: str | None = None, *, since: int | datetime.datetime | None = None) -> list[dict[str, typing.Any]]:
-        """
-        Return the events of the jobs of each queue, by hour (UTC); the last 168 hours are kept.
+        """Return the events of the jobs of each queue, by hour (UTC); the last 168 hours are kept.
 
         Args:
             queue: One queue; None: all. A queue that does not exist has no hours.
@@ -3160,8 +2746,7 @@ class Views:
             [(0, 1)]
         """
     def index(self) -> None:
-        """
-        Make the indexes that `jobs` and `promises` read, unless the store has them.
+        """Make the indexes that `jobs` and `promises` read, unless the store has them.
 
         A store in a file or a database begins without them: they cost each write 10 to 20 %, and only these two views read them. Without them,
         both views sort all rows in each call. The dashboard makes them. While they are made, writers of a file wait: about a second for a
@@ -3192,8 +2777,7 @@ class Views:
         cursor: str | None = None,
         prefix: str | None = None,
     ) -> JobsFound:
-        """
-        Return the newest matching jobs.
+        """Return the newest matching jobs.
 
         Args:
             states: Their current states; None or none: all.
@@ -3226,8 +2810,7 @@ class Views:
             ['a']
         """
     def late_schedules(self, limit: int = 100) -> list[dict[str, typing.Any]]:
-        """
-        Return the schedules whose next occurrence is due and has not fired, the earliest first, and then those that are set aside.
+        """Return the schedules whose next occurrence is due and has not fired, the earliest first, and then those that are set aside.
 
         Args:
             limit: The most schedules, 1..1000.
@@ -3243,8 +2826,7 @@ class Views:
             []
         """
     def leases(self, limit: int = 1000, *, prefix: str | None = None) -> dict[str, typing.Any]:
-        """
-        Return the tasks and jobs that processes hold, by process and id.
+        """Return the tasks and jobs that processes hold, by process and id.
 
         Args:
             limit: The most leases, 1..10000.
@@ -3278,8 +2860,7 @@ class Views:
         cursor: str | None = None,
         prefix: str | None = None,
     ) -> PromisesFound:
-        """
-        Return the newest matching promises that are no jobs and that are their own origin: the roots of workflows.
+        """Return the newest matching promises that are no jobs and that are their own origin: the roots of workflows.
 
         Args:
             states: Their current states; None or none: all.
@@ -3311,8 +2892,7 @@ class Views:
     def queue_totals(
         self, limit: int = 100, *, keep: collections.abc.Iterable[str] = (), aged: int = 1000
     ) -> dict[str, typing.Any]:
-        """
-        Return the jobs of the queues by state, for a scrape: of some queues by name, of all others added up.
+        """Return the jobs of the queues by state, for a scrape: of some queues by name, of all others added up.
 
         Args:
             limit: The most queues by name, 0..10000.
@@ -3334,8 +2914,7 @@ class Views:
             ([('mail', 2)], 1)
         """
     def rows(self, ids: collections.abc.Iterable[str]) -> dict[str, typing.Any]:
-        """
-        Return a part of the state: these promises, with their tasks and jobs, and schedules.
+        """Return a part of the state: these promises, with their tasks and jobs, and schedules.
 
         Args:
             ids: The ids, 1000 at most. Ids that do not exist are left out.
@@ -3355,8 +2934,7 @@ class Views:
         """
 
 class Glob:
-    """
-    A pattern in which `*` stands for any run of bytes, as in the searches of ids. A match takes time linear in the text.
+    """A pattern in which `*` stands for any run of bytes, as in the searches of ids. A match takes time linear in the text.
 
     Example:
         >>> from resonate_core._core import Glob
@@ -3365,13 +2943,10 @@ class Glob:
     """
     def __init__(self, pattern: bytes) -> None: ...
     def matches(self, text: bytes) -> bool:
-        """
-        Return whether the whole text matches.
-        """
+        """Return whether the whole text matches."""
 
 class Needles:
-    """
-    Texts, all occurrences of which are found in another text in one pass.
+    """Texts, all occurrences of which are found in another text in one pass.
 
     Args:
         needles: The texts. Of a long one, only the beginning is compared, and the rest of the text counts as its occurrence.
@@ -3383,8 +2958,7 @@ class Needles:
     """
     def __init__(self, needles: collections.abc.Sequence[bytes]) -> None: ...
     def replaced(self, text: bytes, to: bytes, cut: bool = False) -> bytes:
-        """
-        Return a text with each stretch of occurrences, which may overlap, replaced.
+        """Return a text with each stretch of occurrences, which may overlap, replaced.
 
         Args:
             text: The text.
@@ -3393,8 +2967,7 @@ class Needles:
         """
 
 class Recording:
-    """
-    A recording of a store, made by `Store.record`. A context manager that closes it.
+    """A recording of a store, made by `Store.record`. A context manager that closes it.
 
     Example:
         >>> import io
@@ -3409,8 +2982,7 @@ class Recording:
     def __exit__(self, exc_type: typing.Any, exc: typing.Any, traceback: typing.Any) -> None: ...
     def __repr__(self) -> str: ...
     def close(self) -> None:
-        """
-        End the recording and close the file; a file object is flushed and stays open. It has no effect on an ended recording.
+        """End the recording and close the file; a file object is flushed and stays open. It has no effect on an ended recording.
 
         Raises:
             StoreError: A line could not be written. The request itself was not affected.
@@ -3423,18 +2995,13 @@ class Recording:
         """
     @property
     def closed(self) -> bool:
-        """
-        Whether it has ended.
-        """
+        """Whether it has ended."""
     @property
     def lines(self) -> int:
-        """
-        The number of lines written.
-        """
+        """The number of lines written."""
 
 class Replay:
-    """
-    The result of `replay`. It is true in a condition if every line gave the recorded result.
+    """The result of `replay`. It is true in a condition if every line gave the recorded result.
 
     Example:
         >>> import io
@@ -3449,38 +3016,25 @@ class Replay:
     def __repr__(self) -> str: ...
     @property
     def difference(self) -> str | None:
-        """
-        The first difference in words; None if no line differs.
-        """
+        """The first difference in words; None if no line differs."""
     @property
     def expected(self) -> str | None:
-        """
-        That line as it was recorded; None if no line differs.
-        """
+        """That line as it was recorded; None if no line differs."""
     @property
     def got(self) -> str | None:
-        """
-        That line as the replay wrote it; None if it wrote none.
-        """
+        """That line as the replay wrote it; None if it wrote none."""
     @property
     def line(self) -> int | None:
-        """
-        The first line that differs, counted from 1; None if no line differs.
-        """
+        """The first line that differs, counted from 1; None if no line differs."""
     @property
     def ok(self) -> bool:
-        """
-        Whether every line gave the recorded result.
-        """
+        """Whether every line gave the recorded result."""
     @property
     def steps(self) -> int:
-        """
-        The number of lines that gave the recorded result.
-        """
+        """The number of lines that gave the recorded result."""
 
 class RequestLimits:
-    """
-    Limits of a request's size and of the durations in it. A request beyond a limit is refused with status 400.
+    """Limits of a request's size and of the durations in it. A request beyond a limit is refused with status 400.
 
     Args:
         id_bytes: Bytes of an id, a pid, an address or the name of a tag.
@@ -3511,8 +3065,7 @@ class RequestLimits:
     ) -> None: ...
 
 class Envelope:
-    """
-    A request in a server: decoded once, checked, then run by `Store.run`.
+    """A request in a server: decoded once, checked, then run by `Store.run`.
 
     Args:
         text: JSON in UTF-8. Any text makes an envelope; a malformed one is `refused` and gets status 400.
@@ -3529,16 +3082,14 @@ class Envelope:
     """
     def __init__(self, text: bytes, limits: RequestLimits) -> None: ...
     def forget_debug_time(self) -> None:
-        """
-        Ignore its `resonate:debug_time`: it runs at the store's instant.
+        """Ignore its `resonate:debug_time`: it runs at the store's instant.
 
         Example:
             >>> from resonate_core import Envelope, RequestLimits
             >>> Envelope(b"{}", RequestLimits()).forget_debug_time()
         """
     def refusal(self, status: typing.SupportsInt | typing.SupportsIndex, message: str) -> bytes:
-        """
-        Return the envelope of a reply with this status and text, as JSON.
+        """Return the envelope of a reply with this status and text, as JSON.
 
         Example:
             >>> from resonate_core import Envelope, RequestLimits
@@ -3546,8 +3097,7 @@ class Envelope:
             b'{"kind":"unknown","head":{"corrId":"0","status":429,"version":"2026-04-01"},"data":"later"}'
         """
     def restrict(self, prefix: str) -> None:
-        """
-        Restrict the results of the request (searches, preloads, all leases of a pid) to ids that begin with `prefix`.
+        """Restrict the results of the request (searches, preloads, all leases of a pid) to ids that begin with `prefix`.
 
         Example:
             >>> from resonate_core import Envelope, RequestLimits
@@ -3556,68 +3106,43 @@ class Envelope:
         """
     @property
     def advice(self) -> list[str]:
-        """
-        A sentence for each tag that looks like a tag of the protocol but is not, for a log.
-        """
+        """A sentence for each tag that looks like a tag of the protocol but is not, for a log."""
     @property
     def auth(self) -> str | None:
-        """
-        head.auth; None if it is missing or empty.
-        """
+        """head.auth; None if it is missing or empty."""
     @property
     def corr_id(self) -> str:
-        """
-        The correlation id, which the reply repeats.
-        """
+        """The correlation id, which the reply repeats."""
     @property
     def debug(self) -> bool:
-        """
-        Whether it is a debug operation, which runs alone.
-        """
+        """Whether it is a debug operation, which runs alone."""
     @property
     def ids(self) -> list[str]:
-        """
-        Every id that it names, including those of its inner actions; for a schedule also the constant beginning of the ids of its promises.
-        """
+        """Every id that it names, including those of its inner actions; for a schedule also the constant beginning of the ids of its promises."""
     @property
     def kind(self) -> str:
-        """
-        The kind of the request; any text if it is refused.
-        """
+        """The kind of the request; any text if it is refused."""
     @property
     def queues(self) -> list[str]:
-        """
-        Every queue that it enqueues into, claims from or searches. The name of a queue that it sets, pauses or reads is an id.
-        """
+        """Every queue that it enqueues into, claims from or searches. The name of a queue that it sets, pauses or reads is an id."""
     @property
     def read(self) -> bool:
-        """
-        Whether it changes nothing. On a file, a batch of such requests does not wait for a commit.
-        """
+        """Whether it changes nothing. On a file, a batch of such requests does not wait for a commit."""
     @property
     def records(self) -> int:
-        """
-        How many records it names or asks for, such as the jobs that it enqueues: a measure of its work.
-        """
+        """How many records it names or asks for, such as the jobs that it enqueues: a measure of its work."""
     @property
     def refused(self) -> bool:
-        """
-        Whether it is malformed or too large, and gets status 400.
-        """
+        """Whether it is malformed or too large, and gets status 400."""
     @property
     def search(self) -> bool:
-        """
-        Whether it may read every row: a search, or a change of all jobs that match a filter. Run alone, it does not block other requests.
-        """
+        """Whether it may read every row: a search, or a change of all jobs that match a filter. Run alone, it does not block other requests."""
     @property
     def version(self) -> str:
-        """
-        The dialect of the reply.
-        """
+        """The dialect of the reply."""
 
 class Watch:
-    """
-    Wakes the code that ticks a store and delivers its messages when there is work; `Store.watch` creates it.
+    """Wakes the code that ticks a store and delivers its messages when there is work; `Store.watch` creates it.
 
     It wakes by writing one byte to a descriptor, once until `rearm`.
 
@@ -3633,30 +3158,10 @@ class Watch:
         >>> watch.close(); os.close(reader); os.close(writer)
     """
 
-    buckets: typing.ClassVar[tuple[int, ...]] = (
-        5,
-        10,
-        25,
-        50,
-        100,
-        250,
-        500,
-        1000,
-        2500,
-        5000,
-        10000,
-        30000,
-        60000,
-        300000,
-        1800000,
-        7200000,
-    )
-    """
-    The upper bounds of the buckets of `queue_counts`, in ms; one more bucket counts what is above.
-    """
+    buckets: typing.ClassVar[tuple[int, ...]]
+    """The upper bounds of the buckets of `queue_counts`, in ms; one more bucket counts what is above."""
     def close(self) -> None:
-        """
-        End the watch. It does not write to the descriptor afterwards, and does not close it.
+        """End the watch. It does not write to the descriptor afterwards, and does not close it.
 
         Example:
             >>> import os
@@ -3667,8 +3172,7 @@ class Watch:
             True
         """
     def queue_counts(self, limit: int = 100) -> list[dict[str, typing.Any]]:
-        """
-        Return the events of the jobs of each queue, in commits of this store since the watch was created.
+        """Return the events of the jobs of each queue, in commits of this store since the watch was created.
 
         Args:
             limit: The most queues that are shown apart: those that counted first. One more dict, whose `queue` is None, sums the others. At most
@@ -3692,8 +3196,7 @@ class Watch:
             [('mail', 1, 20)]
         """
     def rearm(self, until: int | datetime.datetime | None = None) -> None:
-        """
-        Arm the watch again, for the next message and the next change that makes a step due before `until`.
+        """Arm the watch again, for the next message and the next change that makes a step due before `until`.
 
         Changes since it last woke the caller did not wake it again, so check the store once after this call.
 
@@ -3709,13 +3212,10 @@ class Watch:
         """
     @property
     def closed(self) -> bool:
-        """
-        Whether it is closed.
-        """
+        """Whether it is closed."""
     @property
     def job_attempts(self) -> dict[str, int]:
-        """
-        The number of job attempts that ended, by outcome, in commits of this store since the watch was created.
+        """The number of job attempts that ended, by outcome, in commits of this store since the watch was created.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3727,8 +3227,7 @@ class Watch:
         """
     @property
     def job_states(self) -> dict[str, int]:
-        """
-        The number of jobs that entered a state, by state, in commits of this store since the watch was created.
+        """The number of jobs that entered a state, by state, in commits of this store since the watch was created.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3742,8 +3241,7 @@ _ClockOfStore = typing_extensions.TypeVar("_ClockOfStore", bound=Clock, covarian
 _GivenClock = typing.TypeVar("_GivenClock", bound=Clock)
 
 class Store(typing.Generic[_ClockOfStore]):
-    """
-    A store of durable promises, tasks, schedules and jobs: one engine, its rows and its clock.
+    """A store of durable promises, tasks, schedules and jobs: one engine, its rows and its clock.
 
     Thread-safe; calls release the GIL. A context manager that closes it. A child of `os.fork` may continue with its copy.
 
@@ -3843,8 +3341,7 @@ class Store(typing.Generic[_ClockOfStore]):
     ) -> None: ...
     def __repr__(self) -> str: ...
     def _limit_submissions(self, limits: RequestLimits, body_bytes: typing.SupportsInt | typing.SupportsIndex) -> None:
-        """
-        Refuse submitted requests beyond these limits when they would run. For servers, which apply the limits of their settings.
+        """Refuse submitted requests beyond these limits when they would run. For servers, which apply the limits of their settings.
 
         Without this call the limits are the defaults of a server, and durations are not limited.
 
@@ -3859,13 +3356,10 @@ class Store(typing.Generic[_ClockOfStore]):
             >>> rc.Store(clock=rc.ManualClock())._limit_submissions(rc.RequestLimits(tags=8), 100_000)
         """
     def _purge_by_kind(self, *, settled_before: int | datetime.datetime) -> tuple[int, dict[str, int]]:
-        """
-        `purge`, which returns the number of promises that belong to no job, and the numbers of jobs by state.
-        """
+        """`purge`, which returns the number of promises that belong to no job, and the numbers of jobs by state."""
     def _repr_html_(self) -> str: ...
     def _run_calls(self, envelopes: list[dict[str, typing.Any]]) -> list[tuple[int, typing.Any]]:
-        """
-        Run the requests of typed calls in one transaction, each with its own reply. For `Store.aio`.
+        """Run the requests of typed calls in one transaction, each with its own reply. For `Store.aio`.
 
         Args:
             envelopes: As of `apply`.
@@ -3878,8 +3372,7 @@ class Store(typing.Generic[_ClockOfStore]):
             StoreError: The commit failed; nothing was changed.
         """
     def acknowledge(self, numbers: collections.abc.Iterable[int]) -> list[int]:
-        """
-        Acknowledge delivered messages: take those with these numbers out of the outbox (PROTOCOL 5).
+        """Acknowledge delivered messages: take those with these numbers out of the outbox (PROTOCOL 5).
 
         Args:
             numbers: `Message.number` of each. Numbers that are no longer in the outbox are skipped.
@@ -3899,8 +3392,7 @@ class Store(typing.Generic[_ClockOfStore]):
         """
     @typing.overload
     def apply(self, envelope: dict[str, typing.Any], now: int | None = None, atomic: bool = False) -> dict[str, typing.Any]:
-        """
-        Run a request in its envelope, of either dialect, or a list of them in one transaction (PROTOCOL 2, 8).
+        """Run a request in its envelope, of either dialect, or a list of them in one transaction (PROTOCOL 2, 8).
 
         A refused request gets a reply, a malformed envelope one with status 400. No request of a client raises.
 
@@ -3929,17 +3421,14 @@ class Store(typing.Generic[_ClockOfStore]):
     def apply(
         self, envelope: list[dict[str, typing.Any]], now: int | None = None, atomic: bool = False
     ) -> list[dict[str, typing.Any]]:
-        """
-        Run a list of them in one transaction.
-        """
+        """Run a list of them in one transaction."""
     def apply_async(
         self,
         envelope: dict[str, typing.Any] | list[dict[str, typing.Any]],
         now: int | datetime.datetime | None = None,
         atomic: bool = False,
     ) -> collections.abc.Awaitable[typing.Any]:
-        """
-        Run a request like `apply`, for asyncio: outside the loop's thread, and with commits shared by the tasks of one loop.
+        """Run a request like `apply`, for asyncio: outside the loop's thread, and with commits shared by the tasks of one loop.
 
         Requests of one iteration of the loop, or that arrive while a commit is under way, run in one transaction, in their order of arrival.
         Each gets its own reply. A commit that fails raises in all of them and changes nothing.
@@ -3966,8 +3455,7 @@ class Store(typing.Generic[_ClockOfStore]):
         """
     @typing.overload
     def apply_json(self, envelope: bytes | str, now: int | None = None, atomic: bool = False) -> bytes:
-        """
-        Run a request like `apply`, from JSON to JSON. A batch is a Python list of texts; a JSON array in one text gets status 400.
+        """Run a request like `apply`, from JSON to JSON. A batch is a Python list of texts; a JSON array in one text gets status 400.
 
         Args:
             envelope: JSON in UTF-8, or a list of such texts, which run in one transaction.
@@ -3988,12 +3476,9 @@ class Store(typing.Generic[_ClockOfStore]):
         """
     @typing.overload
     def apply_json(self, envelope: list[bytes] | list[str], now: int | None = None, atomic: bool = False) -> list[bytes]:
-        """
-        Run a list of them in one transaction.
-        """
+        """Run a list of them in one transaction."""
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """
-        Write the whole state, as of one instant, into a new SQLite file for `Store(path)`. Other callers read and write meanwhile.
+        """Write the whole state, as of one instant, into a new SQLite file for `Store(path)`. Other callers read and write meanwhile.
 
         Args:
             path: The path of the new file. It appears when it is complete and synced.
@@ -4012,8 +3497,7 @@ class Store(typing.Generic[_ClockOfStore]):
             'pending'
         """
     def check(self) -> list[Violation]:
-        """
-        Return every violated invariant of PROTOCOL 6 by name, and every problem that the store works around (`problems`). It reads the
+        """Return every violated invariant of PROTOCOL 6 by name, and every problem that the store works around (`problems`). It reads the
         whole state.
 
         A store created with `check=True` checks the changes of each request and step, and raises InvariantViolation.
@@ -4023,8 +3507,7 @@ class Store(typing.Generic[_ClockOfStore]):
             []
         """
     def close(self) -> None:
-        """
-        Close the store: a state in memory is lost, a state in a file remains. Every later call
+        """Close the store: a state in memory is lost, a state in a file remains. Every later call
         raises Closed. It has no effect on a closed store.
 
         Example:
@@ -4034,8 +3517,7 @@ class Store(typing.Generic[_ClockOfStore]):
             True
         """
     def counts(self) -> dict[str, typing.Any]:
-        """
-        Return the numbers of promises and tasks by state, of schedules and of messages. It reads the whole state.
+        """Return the numbers of promises and tasks by state, of schedules and of messages. It reads the whole state.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -4044,8 +3526,7 @@ class Store(typing.Generic[_ClockOfStore]):
             {'promises': {'pending': 1}, 'tasks': {}, 'schedules': 0, 'messages': 0}
         """
     def deliver(self) -> int:
-        """
-        Deliver the waiting messages to the functions of `on_message`, in the order of queueing, and return their number.
+        """Deliver the waiting messages to the functions of `on_message`, in the order of queueing, and return their number.
 
         An exception of a function is logged and does not affect the others.
 
@@ -4059,8 +3540,7 @@ class Store(typing.Generic[_ClockOfStore]):
             0
         """
     def digest(self) -> str:
-        """
-        Return a hash of the whole state in hex: equal states have equal digests, in every process and storage.
+        """Return a hash of the whole state in hex: equal states have equal digests, in every process and storage.
 
         Example:
             >>> rc.Store(clock=rc.ManualClock()).digest() == rc.Store(clock=rc.ManualClock()).digest()
@@ -4070,8 +3550,7 @@ class Store(typing.Generic[_ClockOfStore]):
     def fork(self, clock: _GivenClock) -> Store[_GivenClock]: ...
     @typing.overload
     def fork(self, clock: None = None) -> Store[_ClockOfStore]:
-        """
-        Return an independent copy of the store in memory. A copy of a store in memory is cheap for any size: rows are shared until one of
+        """Return an independent copy of the store in memory. A copy of a store in memory is cheap for any size: rows are shared until one of
         the two changes them. For a file, all rows are read once, and changes of the copy never affect the file.
 
         Args:
@@ -4086,8 +3565,7 @@ class Store(typing.Generic[_ClockOfStore]):
             ('resolved', 'pending')
         """
     def lease_messages(self, numbers: collections.abc.Iterable[int], *, holder: str, lease: int | datetime.timedelta) -> list[int]:
-        """
-        Reserve messages for one of several processes that deliver messages of this store (PROTOCOL 5).
+        """Reserve messages for one of several processes that deliver messages of this store (PROTOCOL 5).
 
         Until the lease ends, no other holder gets these messages, so that a message is delivered by one process; if that process stops,
         another one gets them once the lease has ended. The messages stay in the outbox until they are acknowledged.
@@ -4122,8 +3600,7 @@ class Store(typing.Generic[_ClockOfStore]):
         after: typing.SupportsInt | typing.SupportsIndex = 0,
         addresses: collections.abc.Iterable[str] | None = None,
     ) -> list[Message]:
-        """
-        Return the undelivered messages in the order of queueing, without taking them (PROTOCOL 5).
+        """Return the undelivered messages in the order of queueing, without taking them (PROTOCOL 5).
 
         Args:
             limit: The maximum of messages.
@@ -4137,8 +3614,7 @@ class Store(typing.Generic[_ClockOfStore]):
             [('execute', 'poll://any@workers')]
         """
     def next_due(self) -> int | None:
-        """
-        Return the next instant at which a step is due, in Unix ms, never in the past; None if no step will ever be due.
+        """Return the next instant at which a step is due, in Unix ms, never in the past; None if no step will ever be due.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -4149,8 +3625,7 @@ class Store(typing.Generic[_ClockOfStore]):
     def on_message(
         self, scheme: str, handler: collections.abc.Callable[[Message], typing.Any], *, background: bool | None = None
     ) -> resonate_core.calls.delivery.Subscription:
-        """
-        Pass the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
+        """Pass the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
 
         A message is delivered when the function returns; if it raises, it gets the message again after a growing delay. The function is called
         with one message at a time, at least once, and should return soon. Every exception in the thread is logged, even SystemExit.
@@ -4179,8 +3654,7 @@ class Store(typing.Generic[_ClockOfStore]):
             1
         """
     def outbox_counts(self) -> dict[str, int]:
-        """
-        Return the number of undelivered messages, and of unblocks that were dropped after `unblock_retention` since the store was
+        """Return the number of undelivered messages, and of unblocks that were dropped after `unblock_retention` since the store was
         created.
 
         Example:
@@ -4190,8 +3664,7 @@ class Store(typing.Generic[_ClockOfStore]):
             {'waiting': 1, 'dropped': 0}
         """
     def problems(self) -> list[Violation]:
-        """
-        Return the problems that the store works around and a person should solve, by name. No invariant is violated.
+        """Return the problems that the store works around and a person should solve, by name. No invariant is violated.
 
         - `schedule_set_aside`: a schedule cannot be fired, for example because its time zone is missing. It is examined again every minute, and
           fires again once it can; `catchup` decides about the missed occurrences. `check` also lists schedules that could not be fired now.
@@ -4207,8 +3680,7 @@ class Store(typing.Generic[_ClockOfStore]):
             []
         """
     def purge(self, *, settled_before: int | datetime.datetime) -> int:
-        """
-        Delete promises that were settled before an instant, with their tasks. A later create with such an id creates a new promise.
+        """Delete promises that were settled before an instant, with their tasks. A later create with such an id creates a new promise.
 
         A promise stays while an undelivered message, a callback or a task that was never dispatched refers to it, and while the root of its
         workflow (`resonate:origin`) is pending, since the workflow's next run reads its settled promises. Due steps run first. The deletion
@@ -4234,8 +3706,7 @@ class Store(typing.Generic[_ClockOfStore]):
             1
         """
     def record(self, target: str | os.PathLike[str] | typing.IO[str] | typing.IO[bytes]) -> Recording:
-        """
-        Record every following change of the store, one JSON line per request or internal step, for `replay`. If another process has changed
+        """Record every following change of the store, one JSON line per request or internal step, for `replay`. If another process has changed
         the store, a line with the whole state precedes the next request of this store.
 
         Args:
@@ -4259,8 +3730,7 @@ class Store(typing.Generic[_ClockOfStore]):
             True
         """
     def reset_clock(self, *, dry_run: bool = False) -> dict[str, typing.Any]:
-        """
-        Set the last instant of the store, and all later stored instants, back to its clock, the system's or the database's, after that
+        """Set the last instant of the store, and all later stored instants, back to its clock, the system's or the database's, after that
         clock was wrong. `docs/time.md` describes the effect on deadlines, leases, retries and schedules. It reads the whole state into memory and writes
         it in one transaction; other processes that use the file continue with the new instant.
 
@@ -4281,8 +3751,7 @@ class Store(typing.Generic[_ClockOfStore]):
             (True, 0)
         """
     def restore(self, snapshot: dict[str, typing.Any], check: bool = True) -> None:
-        """
-        Replace the whole state by that of a full snapshot, in one transaction. A manual clock moves forward to the snapshot's instant.
+        """Replace the whole state by that of a full snapshot, in one transaction. A manual clock moves forward to the snapshot's instant.
 
         Args:
             snapshot: The result of `snapshot()`.
@@ -4301,8 +3770,7 @@ class Store(typing.Generic[_ClockOfStore]):
             True
         """
     def result(self, id: str, *, timeout: float | datetime.timedelta | None = None) -> typing.Any:
-        """
-        Block the thread until a promise or a job is settled, and return its decoded value; otherwise like `wait`.
+        """Block the thread until a promise or a job is settled, and return its decoded value; otherwise like `wait`.
 
         Args:
             id: The id of the promise or job.
@@ -4322,8 +3790,7 @@ class Store(typing.Generic[_ClockOfStore]):
             {'total': 3}
         """
     def run(self, envelopes: list[Envelope]) -> list[tuple[int, bytes]]:
-        """
-        Run envelopes in one transaction, in order, each with its own reply (PROTOCOL 8). For servers.
+        """Run envelopes in one transaction, in order, each with its own reply (PROTOCOL 8). For servers.
 
         Args:
             envelopes: Each may run only once. A debug operation among others gets status 400.
@@ -4341,8 +3808,7 @@ class Store(typing.Generic[_ClockOfStore]):
             400
         """
     def snapshot(self, format: typing.Literal["full", "debug"] = "full") -> dict[str, typing.Any]:
-        """
-        Return the whole state as a JSON-able dict: stored rows, not projected (PROTOCOL 8).
+        """Return the whole state as a JSON-able dict: stored rows, not projected (PROTOCOL 8).
 
         Args:
             format: `full` for `restore`; `debug` has the form of debug.snap (WIRE 5), without schedules.
@@ -4359,8 +3825,7 @@ class Store(typing.Generic[_ClockOfStore]):
     def take_messages(
         self, limit: int | None = None, *, addresses: collections.abc.Iterable[str] | None = None
     ) -> list[dict[str, typing.Any]]:
-        """
-        Take messages out of the outbox in the order of queueing, which acknowledges their delivery (PROTOCOL 5).
+        """Take messages out of the outbox in the order of queueing, which acknowledges their delivery (PROTOCOL 5).
 
         Args:
             limit: The maximum of messages.
@@ -4380,8 +3845,7 @@ class Store(typing.Generic[_ClockOfStore]):
             []
         """
     def tick(self, now: int | datetime.datetime | None = None, *, limit: int | None = None) -> list[Fired]:
-        """
-        Run all due steps at one instant (PROTOCOL 4).
+        """Run all due steps at one instant (PROTOCOL 4).
 
         Other threads use the store between the transactions of a long tick, and Ctrl-C stops it there.
 
@@ -4403,8 +3867,7 @@ class Store(typing.Generic[_ClockOfStore]):
             [Fired(kind='promise_timeout', id='a', at=500, now=2000)]
         """
     def vacuum(self) -> None:
-        """
-        Return the space of deleted promises to the file system. It rewrites the whole file and blocks other callers. It has no effect in
+        """Return the space of deleted promises to the file system. It rewrites the whole file and blocks other callers. It has no effect in
         memory.
 
         Raises:
@@ -4415,8 +3878,7 @@ class Store(typing.Generic[_ClockOfStore]):
             >>> rc.Store(clock=rc.ManualClock()).vacuum()
         """
     def wait(self, id: str, *, timeout: float | datetime.timedelta | None = None) -> Promise:
-        """
-        Block the thread until a promise is settled, and return it. A job is waited for by its id, too.
+        """Block the thread until a promise is settled, and return it. A job is waited for by its id, too.
 
         A commit of this process ends the wait at once, a commit of another process 50 ms later at most. With a `ManualClock` a wait ends when
         another thread moves the clock to the deadline.
@@ -4442,8 +3904,7 @@ class Store(typing.Generic[_ClockOfStore]):
             42
         """
     def watch(self, descriptor: typing.SupportsInt | typing.SupportsIndex, *, settled: bool = False) -> Watch:
-        """
-        Write a byte to a descriptor as soon as a message is queued, or a step becomes due earlier than was known.
+        """Write a byte to a descriptor as soon as a message is queued, or a step becomes due earlier than was known.
 
         Commits of this store from any thread wake the descriptor. On PostgreSQL a message or job that another process commits wakes it
         soon after the commit; on a file, commits of other processes do not.
@@ -4466,13 +3927,10 @@ class Store(typing.Generic[_ClockOfStore]):
         """
     @property
     def _attached(self) -> dict[str, typing.Any]:
-        """
-        Objects that the package keeps for as long as this store lives, by name.
-        """
+        """Objects that the package keeps for as long as this store lives, by name."""
     @property
     def aio(self) -> resonate_core.aio.AsyncStore:
-        """
-        The same calls for asyncio: they do not block the event loop, and tasks share commits.
+        """The same calls for asyncio: they do not block the event loop, and tasks share commits.
 
         Example:
             >>> import asyncio
@@ -4485,103 +3943,64 @@ class Store(typing.Generic[_ClockOfStore]):
         """
     @property
     def catchup(self) -> str:
-        """
-        Which missed occurrences of a schedule are made up: `all`, `latest` or `none`.
-        """
+        """Which missed occurrences of a schedule are made up: `all`, `latest` or `none`."""
     @property
     def clock(self) -> _ClockOfStore:
-        """
-        The clock that it was created with, or the system's, or that of its database.
-        """
+        """The clock that it was created with, or the system's, or that of its database."""
     @property
     def clock_ahead(self) -> int:
-        """
-        By how many ms the last instant of the store is ahead of its clock; 0 if it is not, or if the clock is a `ManualClock`.
-        """
+        """By how many ms the last instant of the store is ahead of its clock; 0 if it is not, or if the clock is a `ManualClock`."""
     @property
     def closed(self) -> bool:
-        """
-        Whether it is closed.
-        """
+        """Whether it is closed."""
     @property
     def debug(self) -> bool:
-        """
-        Whether it serves debug operations.
-        """
+        """Whether it serves debug operations."""
     @property
     def jobs(self) -> Jobs:
-        """
-        Its jobs.
-        """
+        """Its jobs."""
     @property
     def now(self) -> int:
-        """
-        The current instant of its clock, in Unix ms.
-        """
+        """The current instant of its clock, in Unix ms."""
     @property
     def path(self) -> str | None:
-        """
-        The absolute path of its file; None in memory and in a database.
-        """
+        """The absolute path of its file; None in memory and in a database."""
     @property
     def paused(self) -> bool:
-        """
-        Whether it is between debug.start and debug.stop; background ticks must pause.
-        """
+        """Whether it is between debug.start and debug.stop; background ticks must pause."""
     @property
     def promises(self) -> Promises:
-        """
-        Its promises.
-        """
+        """Its promises."""
     @property
     def queues(self) -> Queues:
-        """
-        The queues of its jobs.
-        """
+        """The queues of its jobs."""
     @property
     def retry_timeout(self) -> int | typing.Literal["ttl"]:
-        """
-        The time until a pending task is dispatched again, in ms, or `ttl`.
-        """
+        """The time until a pending task is dispatched again, in ms, or `ttl`."""
     @property
     def rules(self) -> str:
-        """
-        The rule set: `compatible` or `strict`.
-        """
+        """The rule set: `compatible` or `strict`."""
     @property
     def schedules(self) -> Schedules:
-        """
-        Its schedules.
-        """
+        """Its schedules."""
     @property
     def shared(self) -> bool:
-        """
-        Whether other processes can use it: it is in a file or in a database.
-        """
+        """Whether other processes can use it: it is in a file or in a database."""
     @property
     def submissions_waiting(self) -> int:
-        """
-        The number of requests that programs wrote with `submit` and that have not run yet, at most 1000.
-        """
+        """The number of requests that programs wrote with `submit` and that have not run yet, at most 1000."""
     @property
     def tasks(self) -> Tasks:
-        """
-        Its tasks.
-        """
+        """Its tasks."""
     @property
     def url(self) -> str | None:
-        """
-        The URL of its database, without passwords; None in memory and in a file.
-        """
+        """The URL of its database, without passwords; None in memory and in a file."""
     @property
     def views(self) -> Views:
-        """
-        Reads for people: the newest jobs and promises, what is due, leases, hours.
-        """
+        """Reads for people: the newest jobs and promises, what is due, leases, hours."""
 
 def check_file(path: str | os.PathLike[str]) -> list[str]:
-    """
-    Check a store's file for damage: unreadable commits in its log, damaged pages, indexes that disagree with their
+    """Check a store's file for damage: unreadable commits in its log, damaged pages, indexes that disagree with their
     tables, an unknown schema, unreadable rows. `Store.check` checks the invariants of the state; `python -m resonate_core
     check FILE` does both. Damage that makes another valid value is not detected; see the page on storage.
 
@@ -4601,8 +4020,7 @@ def check_file(path: str | os.PathLike[str]) -> list[str]:
     """
 
 def cron_next(text: str, after: int | datetime.datetime, count: int = 1) -> list[int]:
-    """
-    Return the next occurrences of a cron expression, as a schedule computes them (PROTOCOL 4, 8).
+    """Return the next occurrences of a cron expression, as a schedule computes them (PROTOCOL 4, 8).
 
     Args:
         text: Five fields (minute hour day-of-month month day-of-week), six with seconds first, or a word such as `@hourly`; in UTC,
@@ -4623,8 +4041,7 @@ def cron_next(text: str, after: int | datetime.datetime, count: int = 1) -> list
     """
 
 def database_counts() -> dict[str, int]:
-    """
-    Return how much all stores of this process have used their databases since it started. Files are not counted.
+    """Return how much all stores of this process have used their databases since it started. Files are not counted.
 
     Returns:
         `open_connections` at present; `connections` that were opened, also in the place of lost ones; `round_trips` to a server;
@@ -4638,8 +4055,7 @@ def database_counts() -> dict[str, int]:
     """
 
 def job_state_names(state: str, gathering: bool = False) -> tuple[str, str]:
-    """
-    Return the names of a job's state in asynq and in horsies (JOBS 1): `Job.asynq_state` and `Job.horsies_state`.
+    """Return the names of a job's state in asynq and in horsies (JOBS 1): `Job.asynq_state` and `Job.horsies_state`.
 
     Args:
         state: The state, as `Job.state` has it.
@@ -4655,8 +4071,7 @@ def job_state_names(state: str, gathering: bool = False) -> tuple[str, str]:
     """
 
 def job_states_before() -> dict[str, tuple[JobState, ...]]:
-    """
-    Return the states in which a request by hand applies to a job, by its kind, and those in which a job can expire (JOBS 3).
+    """Return the states in which a request by hand applies to a job, by its kind, and those in which a job can expire (JOBS 3).
 
     Example:
         >>> from resonate_core._core import job_states_before
@@ -4665,8 +4080,7 @@ def job_states_before() -> dict[str, tuple[JobState, ...]]:
     """
 
 def make_file_like(path: str | os.PathLike[str], source: str) -> bool:
-    """
-    Make an empty file for a copy of a store, which at most those may read who may read the store's own file. A file that exists is left
+    """Make an empty file for a copy of a store, which at most those may read who may read the store's own file. A file that exists is left
     as it is.
 
     Args:
@@ -4685,8 +4099,7 @@ def make_file_like(path: str | os.PathLike[str], source: str) -> bool:
     """
 
 def path_of_file(text: str, argument: str) -> str:
-    """
-    Return the path of a SQLite file that a text names, as `check_file` reads it.
+    """Return the path of a SQLite file that a text names, as `check_file` reads it.
 
     Args:
         text: The text.
@@ -4703,8 +4116,7 @@ def path_of_file(text: str, argument: str) -> str:
     """
 
 def place_of_store(text: str, argument: str) -> str:
-    """
-    Return the path or the URL of PostgreSQL that a text names, as `Store` reads it.
+    """Return the path or the URL of PostgreSQL that a text names, as `Store` reads it.
 
     Args:
         text: The text.
@@ -4724,8 +4136,7 @@ def place_of_store(text: str, argument: str) -> str:
     """
 
 def replay(trace: str | os.PathLike[str] | collections.abc.Iterable[str | bytes]) -> Replay:
-    """
-    Run a recorded trace again on a new store in memory, and compare the results with the recorded ones.
+    """Run a recorded trace again on a new store in memory, and compare the results with the recorded ones.
 
     Args:
         trace: The path of a file, or the lines: a list, or an open file.
@@ -4749,8 +4160,7 @@ def replay(trace: str | os.PathLike[str] | collections.abc.Iterable[str | bytes]
     """
 
 def request_kinds() -> set[str]:
-    """
-    Return the kinds of requests that a store answers, in both versions of the protocol.
+    """Return the kinds of requests that a store answers, in both versions of the protocol.
 
     Example:
         >>> from resonate_core._core import request_kinds
@@ -4761,8 +4171,7 @@ def request_kinds() -> set[str]:
 def requests(
     type: type, name: str, arguments: tuple[typing.Any, ...], keywords: dict[str, typing.Any]
 ) -> tuple[list[tuple[str, dict[str, typing.Any]]], bool]:
-    """
-    Return the requests of a typed call, which is not run: its arguments are checked as by the call.
+    """Return the requests of a typed call, which is not run: its arguments are checked as by the call.
 
     Args:
         type: `Promises`, `Tasks`, `Schedules`, `Jobs` or `Queues`.
@@ -4787,8 +4196,7 @@ def requests(
     """
 
 def schema_versions(path_or_url: str) -> tuple[str, int | None, int]:
-    """
-    Return the place of a store (of a URL without passwords), the version of its tables (None: there are none), and the version of this
+    """Return the place of a store (of a URL without passwords), the version of its tables (None: there are none), and the version of this
     release. It changes nothing.
 
     Args:
@@ -4807,8 +4215,7 @@ def schema_versions(path_or_url: str) -> tuple[str, int | None, int]:
     """
 
 def sqlite_library() -> tuple[str, int]:
-    """
-    Return the source id of the SQLite library that stores use, and how many files they have open.
+    """Return the source id of the SQLite library that stores use, and how many files they have open.
 
     Example:
         >>> from resonate_core._core import sqlite_library
@@ -4818,8 +4225,7 @@ def sqlite_library() -> tuple[str, int]:
     """
 
 def step_kinds() -> set[str]:
-    """
-    Return the kinds of internal steps: the values of `Fired.kind`, which follow `step.` in a recording.
+    """Return the kinds of internal steps: the values of `Fired.kind`, which follow `step.` in a recording.
 
     Example:
         >>> from resonate_core._core import step_kinds
@@ -4828,8 +4234,7 @@ def step_kinds() -> set[str]:
     """
 
 def submission_problem(request: str) -> str | None:
-    """
-    Return why a request, as the JSON text of its envelope, cannot be submitted; None if it can.
+    """Return why a request, as the JSON text of its envelope, cannot be submitted; None if it can.
 
     Example:
         >>> from resonate_core._core import submission_problem
@@ -4838,8 +4243,7 @@ def submission_problem(request: str) -> str | None:
     """
 
 def value_members(value: typing.Any, headers: collections.abc.Mapping[str, str] | None, argument: str) -> dict[str, typing.Any]:
-    """
-    Return the members of a `Value` on the wire, from what a typed call takes: bytes, a `Value`, or any JSON-able object.
+    """Return the members of a `Value` on the wire, from what a typed call takes: bytes, a `Value`, or any JSON-able object.
 
     Args:
         value: The given object; None: no data.
@@ -4857,8 +4261,7 @@ def value_members(value: typing.Any, headers: collections.abc.Mapping[str, str] 
     """
 
 def wire_fields() -> dict[str, builtins.list[dict[str, typing.Any]]]:
-    """
-    Return the members of every request by its kind, and of the parts of requests, as the core knows them: name on the wire, name in
+    """Return the members of every request by its kind, and of the parts of requests, as the core knows them: name on the wire, name in
     Python, whether it is required, and its limits.
 
     Example:
@@ -4868,8 +4271,7 @@ def wire_fields() -> dict[str, builtins.list[dict[str, typing.Any]]]:
     """
 
 def without_secrets(url: str) -> str:
-    """
-    Return a text that looks like an address without what may be its user and its passwords, for messages.
+    """Return a text that looks like an address without what may be its user and its passwords, for messages.
 
     Example:
         >>> from resonate_core._core import without_secrets
@@ -4882,4 +4284,4 @@ JobState: typing.TypeAlias = typing.Literal[
 ]
 PromiseState: typing.TypeAlias = typing.Literal["pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout"]
 TaskState: typing.TypeAlias = typing.Literal["pending", "acquired", "suspended", "halted", "fulfilled"]
-__version__: str = "0.1.0"
+__version__: str

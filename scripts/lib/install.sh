@@ -16,9 +16,9 @@ covers() {
   [ "${1:-}" != "" ] && [ "${order%% "$1" *}" != "$order" ] && local reached=${order%% "$1" *} && [ ${#reached} -ge ${#before} ]
 }
 
-# The sources of the compiled module, and what says how to build it.
+# The sources of the compiled module, with the stub that has its docstrings, and what says how to build it.
 build_inputs_digest() {
-  find CMakeLists.txt cmake pyproject.toml cpp/include cpp/src cpp/bindings -type f -print0 |
+  find CMakeLists.txt cmake pyproject.toml cpp/include cpp/src cpp/bindings python/resonate_core/_core.pyi -type f -print0 |
     LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -d' ' -f1
 }
 

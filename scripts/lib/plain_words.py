@@ -1,8 +1,8 @@
 """Finds phrases that a reader has to read twice, in Markdown, docstrings, comments and the texts of errors.
 
 As a plugin of PyMarkdown it reads pages (`pymarkdown --add-plugin scripts/lib/plain_words.py scan FILE...`). Run as a program it
-reads the docstrings and comments of Python files, and the text literals and comments of C++ files. Code blocks, code spans and
-headings are left out: a heading is an anchor, which other pages link to.
+reads the docstrings and comments of Python files and stubs, and the text literals and comments of C++ files. Code blocks, code spans
+and headings are left out: a heading is an anchor, which other pages link to.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ PHRASES = {
     r"(?:goes|go|went|going) on\b": "continues",
     r"(?:gone|goes) with the\b": "ends with",
 }
+PYTHON = (".py", ".pyi")
 _CODE = re.compile(r"``.+?``|`[^`]*`|\]\([^)]*\)")
 _FOUND = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in PHRASES.items()]
 
@@ -90,29 +91,25 @@ def docstrings(path: Path) -> list[tuple[int, str]]:
     """The lines of a Python file's docstrings, with their numbers; examples are left out."""
     found = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node):
-            text = node.body[0].value
-            lines = enumerate(text.value.split("\n"), text.lineno)
-            found += [(number, line) for number, line in lines if not line.lstrip().startswith((">>>", "...", "#"))]
+        match node:
+            case ast.Expr(ast.Constant(str(text))):
+                lines = enumerate(text.split("\n"), node.lineno)
+                found += [(number, line) for number, line in lines if not line.lstrip().startswith((">>>", "...", "#"))]
     return found
 
 
 def literals(path: Path) -> list[tuple[int, str]]:
-    """The text literals of a C++ file, a line each: errors and docstrings."""
+    """The text literals of a C++ file, a line each: errors."""
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
-        prose = line.lstrip()
-        if prose.startswith(("//", ">>>", "...", "#include")):
-            continue
-        quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', prose)
-        documented = "bindings" in path.parts and "(" not in prose
-        found += [(number, text) for text in quoted] if quoted else [(number, prose)] if documented else []
+        if not line.lstrip().startswith(("//", "#include")):
+            found += [(number, text) for text in re.findall(r'"((?:[^"\\]|\\.)*)"', line)]
     return found
 
 
 def comments(path: Path) -> list[tuple[int, str]]:
     """The comments of a Python or C++ file, with the numbers of their lines."""
-    if path.suffix == ".py":
+    if path.suffix in PYTHON:
         with path.open("rb") as file:
             return [(token.start[0], token.string) for token in tokenize.tokenize(file.readline) if token.type == tokenize.COMMENT]
     found = []
@@ -127,7 +124,7 @@ def main(paths: list[str]) -> int:
     """Prints every finding of these files; 1 if there is one."""
     worst = 0
     for path in map(Path, paths):
-        prose = docstrings(path) if path.suffix == ".py" else literals(path)
+        prose = docstrings(path) if path.suffix in PYTHON else literals(path)
         for number, line in sorted(prose + comments(path)):
             for finding in findings(line):
                 print(f"{path}:{number}: {finding}")

@@ -50,7 +50,7 @@ def _write(file: Path, text: str) -> None:
 
 def _copy(tree: Path, source: Path, changed: dict[Path, str]) -> None:
     """Updates the copy of the sources, with the changed files in it."""
-    files = [tree / name for name in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE")]
+    files = [tree / name for name in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "python/resonate_core/_core.pyi")]
     files += [file for folder in ("cmake", "cpp") for file in (tree / folder).rglob("*") if file.is_file()]
     wanted = {source / file.relative_to(tree) for file in files} | {source / "cpp/include/resonate_mutant.hpp"}
     for file in files:

@@ -328,7 +328,7 @@ def project_version(files: Files) -> str:
     good={"cpp/src/engine.cpp": "int x;\n" * LONGEST_FILE, "python/resonate_core/_core.pyi": "x = 1\n" * 2000},
 )
 def files_are_short(files: Files) -> Problems:
-    """Split past about 400 lines; generated stubs are exempt."""
+    """Split past about 400 lines; the stub of the module is exempt."""
     for path, text in files.items():
         lines = text.count("\n")
         if path.endswith((".cpp", ".hpp", ".py", ".sh", ".cmake", "CMakeLists.txt")) and lines > LONGEST_FILE:

@@ -31,9 +31,8 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     options += [f"-DPython_EXECUTABLE={sys.executable}", f"-Dpybind11_DIR={pybind11.strip()}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
     subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "--log-level=WARNING", *options], check=True)
     listed = json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))
-    return {
-        str(Path(one["file"]).relative_to(ROOT)): shlex.split(one["command"]) for one in listed if "cmake_pch" not in one["file"]
-    }
+    sources = ((Path(one["file"]), one["command"]) for one in listed)
+    return {str(file.relative_to(ROOT)): shlex.split(command) for file, command in sources if file.is_relative_to(ROOT)}
 
 
 def without_output(command: list[str]) -> list[str]:

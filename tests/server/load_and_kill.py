@@ -27,7 +27,7 @@ from free_ports import free_port
 FAR = 4_000_000_000_000
 VERSION = "2026-04-01"
 LISTENER = "poll://uni@listeners/1"
-"""Nobody listens there, so that the unblocks stay in the outbox."""
+"""No worker listens there, so that the unblocks stay in the outbox."""
 
 
 class Unavailable(OSError):

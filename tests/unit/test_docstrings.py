@@ -92,7 +92,7 @@ def test_every_method_has_an_example() -> None:
 
 
 def test_signatures_show_real_types() -> None:
-    """The stubs are generated from these lines."""
+    """The stub has the same types."""
     vague = []
     for value in DOCUMENTED.values():
         first = next(itertools.chain(doc_of(value).splitlines(), [""]))

@@ -24,7 +24,7 @@ __all__ = ["DAY", "MovedFork", "widget_of", "widget_of_fork"]
 DAY = 86_400_000
 
 MOST_STEPS = 200_000
-"""The maximum of steps that one move of the fork may take; it stops there and says so."""
+"""The maximum of steps that one move of the fork may take; it stops there and reports it."""
 
 
 MOST_CHANGES = 500

@@ -35,7 +35,7 @@ class Missing(Exception):
 
 
 _missing: dict[str, Missing] = {}
-"""What was missing, so that a registry is not asked again by each test."""
+"""The SDKs that were missing, so that a registry is not asked again by each test."""
 
 
 def once(name: str, get: Callable[[], Path]) -> Path:
