@@ -22,6 +22,7 @@ using Arguments = Shown<"tuple[typing.Any, ...]">;
 using Keywords = Shown<"dict[str, typing.Any]">;
 
 constexpr const char* kActionCorrId = "inner";
+constexpr int kCallerOfFace = 3;  // requests() is called by made(), made() by the method of a face
 
 // An object of the class whose calls leave their requests in `made`.
 py::object maker_of(py::handle type, MadeRequests& made) {
@@ -50,7 +51,10 @@ MadeList requests(const py::type& type, const Str& name, const Arguments& argume
   const py::object method = owned(into_python([&] { return PyObject_GetAttr(maker.ptr(), name.ptr()); }));
   owned(into_python([&] { return PyObject_Call(method.ptr(), arguments.ptr(), keywords.ptr()); }));
   py::list all;
-  for (const Request& request : made.requests) all.append(written(request));
+  for (const Request& request : made.requests) {
+    OpenStore::warn_of_tags(request.operation, kCallerOfFace);
+    all.append(written(request));
+  }
   return MadeList(py::make_tuple(std::move(all), made.relative_deadline));
 }
 

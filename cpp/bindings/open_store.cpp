@@ -6,10 +6,10 @@
 
 namespace resonate::python {
 
-// The warning names the caller's line. If warnings are errors, the request has not run yet.
-void OpenStore::warn_of_tags(const Operation& operation) {
+// If warnings are errors, the request has not run yet.
+void OpenStore::warn_of_tags(const Operation& operation, int level) {
   for (const std::string& advice : tag_advice(operation)) {
-    if (PyErr_WarnEx(PyExc_UserWarning, advice.c_str(), 1) != 0) throw py::error_already_set();
+    if (PyErr_WarnEx(PyExc_UserWarning, advice.c_str(), level) != 0) throw py::error_already_set();
   }
 }
 

@@ -1,4 +1,5 @@
-// What store, store.promises, store.tasks and store.schedules share: the engine, until it is closed.
+// What a store and its nouns (store.promises, store.jobs, ...) share: the engine, until it is closed; or, for requests(), the list
+// in which a call leaves what it would run.
 //
 // All members are touched with the GIL held; the engine itself is called without it.
 #pragma once
@@ -71,17 +72,20 @@ class OpenStore {
   // All or none, in one transaction.
   PromiseBatch run_all(std::vector<Request> requests) const;
 
+  // Warns of tags that look misspelt, at the line of a Python function: 1 is the one that called the binding, 2 its caller.
+  static void warn_of_tags(const Operation& operation, int level = 1);
+
   // The instant to which a relative deadline is added.
   Instant now() const;
 
  private:
   template <class T>
   const std::shared_ptr<T>& still_open(const std::shared_ptr<T>& part) const {
+    if (made_) throw py::type_error("the method is no request of the protocol");
     if (!part) throw Error(ErrorCode::closed, "the store is closed");
     return part;
   }
 
-  static void warn_of_tags(const Operation& operation);
   // Every call can read it.
   static Reply reply_that_says_nothing();
 

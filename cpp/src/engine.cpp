@@ -108,7 +108,8 @@ std::size_t Engine::run_steps(Transaction& transaction, Instant now, std::size_t
   return taken;
 }
 
-// With the check that the request loads by name only what its plan has. The machine moves values out of it: `given` is a copy.
+// Runs the request, and checks that it loads by name only what its plan has. `given` is a copy of its operation: the machine moves
+// values out of the operation itself.
 Reply Engine::run_planned(WorkingSet& set, Request& request, const Operation& given, Instant now) const {
   Plan plan;
   plan.add(given);
@@ -191,9 +192,13 @@ Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, 
   return at;
 }
 
-// Chooses how the request runs. A write to a durable store shares a commit with other writes. A read of one record in PostgreSQL is
-// a batch of one. Other reads of a durable store run on a snapshot while a commit is under way. A search runs in two stages. Every
-// other request has a transaction of its own.
+// Chooses how the request runs:
+// - A change of the jobs that match a filter: they are chosen on a snapshot; then it runs as the write that it is.
+// - A write to a durable store shares a commit with other writes.
+// - A read of few records from a server is a batch of one.
+// - A read of a durable store whose lock is held runs on a snapshot.
+// - A read of many rows (a search, all queues) examines some of them under the lock, then all on a snapshot.
+// - Every other request, and each read at an instant that the caller gives, has a transaction of its own.
 Reply Engine::apply(Request request, std::optional<Instant> now) {
   const Access access = access_of(request);
   if (!now && access == Access::write && choosing_filter(request.operation)) choose_on_snapshot(request);

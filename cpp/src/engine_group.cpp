@@ -1,6 +1,6 @@
-// Group commit: callers that arrive during a commit share the next one, also while its transaction begins. It serves the threads of
-// a process. The server's batcher does not replace it: the batcher collects the requests of an event loop before they cost a thread
-// each, and it is only one of the threads that use the store, beside ticks and deliveries.
+// Group commit: callers that arrive during a commit share the next one; those that arrive while its transaction begins join it. It
+// serves the threads of a process. The server's batcher does not replace it: the batcher collects the requests of an event loop
+// before they cost a thread each, and it is only one of the threads that use the store, beside ticks and deliveries.
 #include <numeric>
 #include <span>
 

@@ -1,4 +1,5 @@
-// Requests that programs have submitted: every transaction that writes first runs those that wait, as many as keep it short.
+// Requests that programs have submitted: a request that writes to a durable store, and a tick, first run those that wait, as many
+// as keep the transaction short.
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,9 +14,9 @@ namespace resonate {
 namespace {
 
 // The most submissions of one transaction.
-constexpr std::size_t kSubmissionsOfTick = 100;
+constexpr std::size_t kSubmissionsAtOnce = 100;
 // The most bytes of their texts, beside the last one's.
-constexpr std::size_t kSubmittedBytesOfTick = 1 << 20;
+constexpr std::size_t kSubmittedBytesAtOnce = 1 << 20;
 constexpr std::size_t kErrorBytes = 1000;  // of a refusal that is kept
 
 // The beginning of a text that may repeat what a program submitted.
@@ -34,7 +35,7 @@ std::string beginning_of(std::string text) {
 Engine::Submitted Engine::run_submissions(Transaction& transaction, Instant now) {
   if (!decode_submission_) return Submitted::none;
   const std::vector<Submission> waiting =
-      storage_->submissions({.limit = kSubmissionsOfTick, .longest = longest_submission_, .together = kSubmittedBytesOfTick});
+      storage_->submissions({.limit = kSubmissionsAtOnce, .longest = longest_submission_, .together = kSubmittedBytesAtOnce});
   std::vector<std::variant<Request, Reply>> decoded;
   decoded.reserve(waiting.size());
   std::size_t bytes = 0;
@@ -62,7 +63,7 @@ Engine::Submitted Engine::run_submissions(Transaction& transaction, Instant now)
                                     .error = beginning_of(std::move(reply.error))});
   }
   if (decoded.size() < waiting.size()) return Submitted::long_work;
-  return waiting.size() == kSubmissionsOfTick || bytes >= kSubmittedBytesOfTick ? Submitted::more : Submitted::none;
+  return waiting.size() == kSubmissionsAtOnce || bytes >= kSubmittedBytesAtOnce ? Submitted::more : Submitted::none;
 }
 
 std::variant<Request, Reply> Engine::decode(const Submission& submission, Instant now) const {

@@ -45,7 +45,7 @@ struct Engine::Transaction {
   std::size_t steps = 0;  // internal steps run so far
 };
 
-// A queued batch that waits for the engine or for the commit that it shares.
+// The requests of one call, and its replies. If it shares a commit, it waits in a queue.
 struct Engine::Caller {
   std::span<Request> requests;
   std::span<const std::optional<Instant>> nows;

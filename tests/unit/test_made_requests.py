@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import json
@@ -80,7 +81,7 @@ CALLS: dict[tuple[str, str], tuple[tuple[Any, ...], dict[str, Any]]] = {
 }
 
 #: Methods that are no request.
-LOCAL = {("promises", "count"), ("jobs", "exchange"), ("jobs", "end_many")}
+LOCAL = {("promises", "count")}
 
 
 def without_heads(data: Any) -> Any:
@@ -145,3 +146,19 @@ def test_arguments_are_checked_as_by_the_call(noun: str, name: str, args: Any, k
 def test_another_class_is_refused() -> None:
     with pytest.raises(TypeError, match="type must be Promises, Tasks, Schedules, Jobs or Queues, got <class 'str'>"):
         _core.requests(str, "upper", (), {})
+
+
+def test_what_is_no_request_is_refused() -> None:
+    with pytest.raises(TypeError, match="the method is no request of the protocol"):
+        _core.requests(_core.Promises, "count", (), {})
+
+
+def test_a_misspelt_tag_is_named_at_the_line_that_calls() -> None:
+    store = rc.Store(clock=rc.ManualClock())
+
+    async def main() -> None:
+        await store.aio.promises.create("a", 1000, tags={"resonate:traget": "poll://any@w"})
+
+    with pytest.warns(UserWarning, match="resonate:traget") as caught:
+        asyncio.run(main())
+    assert [warning.filename for warning in caught] == [__file__]

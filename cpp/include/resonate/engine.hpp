@@ -1,5 +1,5 @@
-// Engine: the interface of the core. It loads the rows that a batch names, runs the machine over a working set, commits, and runs
-// the internal steps that are due.
+// Engine: the interface of the core. It loads the rows that a batch names, runs the machine and due internal steps over a working
+// set, and commits.
 //
 // Thread-safe: each transaction holds one lock, which callers get in order of arrival. Long work (a long tick, a purge) is divided
 // into transactions of a few ms, and other callers run in between. Long reads (a search, a check, a snapshot) use a snapshot of the
@@ -81,7 +81,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Until then, submissions wait. A text of more than `longest` bytes is refused and not read.
   void accept_submissions(SubmissionDecoder decode, std::size_t longest);
 
-  // Runs one request, then the internal steps due at its instant. If `now` is empty, the clock gives the instant.
+  // Runs one request, then internal steps that are due at its instant, a limited number. If `now` is empty, the clock gives the
+  // instant.
   Reply apply(Request request, std::optional<Instant> now = {});
   // Runs requests in order, each followed by its steps, in one transaction. `nows` has an instant for each request, or fewer; a
   // request without one uses the instant of the request before. With all_or_nothing, the first refusal undoes the batch, and every

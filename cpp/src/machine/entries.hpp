@@ -8,7 +8,7 @@
 
 namespace resonate {
 
-// If before and now are both null, the row does not exist.
+// A row that does not exist has no entry; one that the transaction has removed keeps it.
 struct RowEntry {
   std::size_t hash = 0;  // of the id
   RowRef before;
@@ -24,6 +24,7 @@ struct QueueEntry {
   bool changed = false;
   QueueTally tally = {};
 };
+// If `now` is null, the schedule does not exist, or was removed.
 struct ScheduleEntry {
   ScheduleRef before;
   ScheduleRef now;

@@ -66,7 +66,7 @@ class WorkingSet {
   Row& edit(Entry& entry);
   // Call after a change: computes when the row is next due.
   void touched(Entry& entry);
-  // The same with a due instant that the caller knows; it must not be earlier than that of next_due().
+  // The same with a due instant that the caller knows; it must not be earlier than that of next_due(row) (derive.hpp).
   void touched(Entry& entry, Due due);
   Entry& create(Shared<Row> row);
   // Deletes the row.

@@ -1,1 +1,1 @@
-"""The typed calls, written once: each function makes a `Call`, and the faces of a store (async) and of a server (sync, async) run it."""
+"""The typed calls for asyncio and over HTTP: the method of the core makes the request, a runner sends it, `replies` reads the answer."""

@@ -1,4 +1,4 @@
-"""Faces: lists of methods of the core that an object sends, so that each has one signature, one text and one check of its arguments."""
+"""A face: a class with the methods of a noun of the core (same signatures, texts and checks), each of which sends its call."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 Envelope = dict[str, Any]
 
-#: The requests of one transaction, unless one caller has more.
+#: The most callers whose requests share one transaction.
 _AT_ONCE = 128
 #: The replies that are given in one iteration of the loop: other callbacks run between the next steps of many callers.
 _ANSWERED_AT_ONCE = 32

@@ -13,8 +13,7 @@ SMALL = 20_000
 
 _LARGE: WeakSet[Store] = WeakSet()
 
-
-#: No promise was created as late as this.
+#: No promise was created as late as this: a search finds nothing, and has a cursor if it had too many rows of the prefix to examine.
 _NEVER_CREATED = 2**63 - 2
 
 

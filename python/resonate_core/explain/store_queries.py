@@ -1,4 +1,4 @@
-"""Questions to a store that several views ask and that no request of the protocol answers. Each has one function."""
+"""Questions to a store that `why` and several views of the dashboard ask. Each has one function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from .unknown_types import PutBack, put_back_in
 if TYPE_CHECKING:
     from .._core import JobState
 
-__all__ = ["awaited_by_each", "awaited_elsewhere", "batch_ready_at", "holders", "jobs_in", "put_back_of", "queue_row", "waiting_in"]
+__all__ = [
+    "awaited_by_each",
+    "awaited_elsewhere",
+    "batch_ready_at",
+    "jobs_in",
+    "leases_in",
+    "put_back_of",
+    "queue_row",
+    "waiting_in",
+]
 
 #: The most pending promises of a prefix of which the awaiters are read.
 _MOST_OWN = 1000
@@ -41,7 +50,7 @@ def _pending_rows(reader: StoreReader) -> Iterable[Mapping[str, Any]]:
     return () if is_large(reader.store) else [row for row in reader.store.snapshot()["promises"] if row["state"] == "pending"]
 
 
-def holders(reader: StoreReader, queue: str) -> list[dict[str, Any]]:
+def leases_in(reader: StoreReader, queue: str) -> list[dict[str, Any]]:
     """Return visible leases on jobs of a queue, at most 200: `id`, `pid`, `expiresAt`, the first to expire first."""
     found = [
         {"id": job["id"], "pid": job.get("claimedBy"), "expiresAt": job.get("leaseUntil", NEVER)}

@@ -78,7 +78,7 @@ class StoreReader(RequestSender):
         return answered
 
     def beginning_with(self, prefix: str, limit: int) -> list[dict[str, Any]]:
-        """Return the visible promises whose ids begin with a text and are longer, by id. It reads no other rows."""
+        """Return the visible promises whose ids begin with a text and are longer, by id. It reads at most one page beyond them."""
         found: list[dict[str, Any]] = []
         cursor: str | None = prefix
         while cursor is not None and len(found) < limit:

@@ -10,14 +10,14 @@ from ..base.rates import claimable_at
 from ..base.standstills import Standstill, said_of, standstills_of
 from ..base.states import ENDED_AT, expires_at
 from .reasons import Advice, Next, Reason
-from .store_queries import batch_ready_at, holders, jobs_in, queue_row, waiting_in
+from .store_queries import batch_ready_at, jobs_in, leases_in, queue_row, waiting_in
 from .store_reader import StoreReader
 from .unknown_types import put_back
 
 __all__ = ["next_token", "place_free", "standstill_of", "why_job"]
 
 #: The most running jobs of a queue whose reports are read.
-_MOST_HOLDERS = 20
+_MOST_REPORTING = 20
 _AT_A_STANDSTILL: tuple[Advice, ...] = (
     ("start another worker of this queue, or give the jobs that others wait for a queue and a worker of their own", None),
 )
@@ -39,7 +39,7 @@ def _said(job: Mapping[str, Any], sentence: str, next: Next | None, **more: Any)
     return Reason(job["id"], "job", job["state"], f"Job {job['id']} {sentence}", next, **more)
 
 
-def _ends(reader: StoreReader, job: Mapping[str, Any], *others: Next | None) -> Next | None:
+def _ends(job: Mapping[str, Any], *others: Next | None) -> Next | None:
     """Return the earliest of the steps that end a wait: the given ones, the expiry before the first start, the deadline."""
     found = [one for one in others if one is not None]
     good, deadline = expires_at(job, job["state"]), job.get("deadline", NEVER)
@@ -64,36 +64,36 @@ def _pending(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     known: Mapping[str, Any] = data["queue"] if status == 200 else {"paused": False, "active": 0}
     if known["paused"]:
         advice: tuple[Advice, ...] = (("resume the queue", ("queue.resume", {"queue": queue})),)
-        return _said(job, f"is pending: queue {queue} is paused.", _ends(reader, job), stuck=True, advice=advice)
+        return _said(job, f"is pending: queue {queue} is paused.", _ends(job), stuck=True, advice=advice)
     limit = known.get("concurrency")
     if limit is not None and known["active"] >= limit:
         raise_it: tuple[Advice, ...] = (
             ("raise the limit of the queue", ("queue.set", {"queue": queue, "concurrency": limit + 1})),
         )
         sentence = f"is pending: queue {queue} has reached its limit of {limit} claimed and running jobs."
-        held = [one["id"] for one in holders(reader, queue)[:3]]
-        return _said(job, sentence, _ends(reader, job, place_free(reader, queue)), waits_for=held, advice=raise_it)
+        held = [one["id"] for one in leases_in(reader, queue)[:3]]
+        return _said(job, sentence, _ends(job, place_free(reader, queue)), waits_for=held, advice=raise_it)
     token = next_token(reader, queue)
     if token is not None and token > now:
         next = Next("the rate of the queue allows a claim", token)
-        return _said(job, f"is pending: queue {queue} has reached its rate.", _ends(reader, job, next))
+        return _said(job, f"is pending: queue {queue} has reached its rate.", _ends(job, next))
     waiting = waiting_in(reader, queue)
     ahead = f", with {counted(waiting - 1, 'other job')}" if waiting > 1 else ""
     since = when(job["enqueuedAt"], now)
     still = standstill_of(reader, queue)
     if still is not None:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}: {still}."
-        return _said(job, sentence, _ends(reader, job), stuck=True, advice=_AT_A_STANDSTILL)
+        return _said(job, sentence, _ends(job), stuck=True, advice=_AT_A_STANDSTILL)
     if not known["active"]:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}: no worker holds a job of this queue."
     else:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}; its workers are busy with other jobs."
-    return _said(job, sentence, _ends(reader, job))
+    return _said(job, sentence, _ends(job))
 
 
 def place_free(reader: StoreReader, queue: str) -> Next | None:
     """Return when a queue at its limit has a place again; None if no lease on its jobs is visible."""
-    ends = min((one["expiresAt"] for one in holders(reader, queue)), default=None)
+    ends = min((one["expiresAt"] for one in leases_in(reader, queue)), default=None)
     return Next("a place is free when one of them ends, at the latest when the first lease ends", ends) if ends else None
 
 
@@ -118,13 +118,13 @@ def _scheduled(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
             longest = {**limits, "maxDelay": max(1, 10 * limits.get("grace", _GRACE))}
             advice = (("set a maxDelay, from the next job on", ("queue.set", {"queue": job["queue"], "groups": longest})),)
         next = Next("the batch is ready", due, is_step=True) if due is not None and row is not None else None
-        return _said(job, sentence, _ends(reader, job, next), advice=advice)
+        return _said(job, sentence, _ends(job, next), advice=advice)
     at = job["processAt"]
     next = Next("it becomes pending", at, is_step=True)
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
     if put_back(job) is not None:
         run = ((f"start a worker that has a handler for type {job['type']!r}", None), *run)
-    return _said(job, f"is scheduled for {when(at, now)}{_snoozed(reader, job)}.", _ends(reader, job, next), advice=run)
+    return _said(job, f"is scheduled for {when(at, now)}{_snoozed(reader, job)}.", _ends(job, next), advice=run)
 
 
 def _snoozed(reader: StoreReader, job: Mapping[str, Any]) -> str:
@@ -143,7 +143,7 @@ def _retry(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     next = Next("its next attempt can start", at, is_step=True)
     sentence = f"waits for retry {job['retryCount']} of {job['maxRetries']} at {when(at, now)}{_failure(reader, job)}."
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
-    return _said(job, sentence, _ends(reader, job, next), advice=run)
+    return _said(job, sentence, _ends(job, next), advice=run)
 
 
 def _archived(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
@@ -157,7 +157,7 @@ def _archived(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     )
     if job["retryCount"] < job["maxRetries"]:
         sentence = f"is archived{_failure(reader, job)}; its awaiters keep waiting until a person runs or cancels it."
-    return _said(job, sentence, _ends(reader, job), stuck=True, advice=advice)
+    return _said(job, sentence, _ends(job), stuck=True, advice=advice)
 
 
 def _held(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
@@ -168,7 +168,7 @@ def _held(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
         lease = Next(f"its lease ends unless {worker} renews it; then {then}", ends, is_step=True)
     cancel: tuple[Advice, ...] = (("cancel the job", ("job.cancel", {"id": job["id"]})),)
     if job["state"] == "claimed":
-        return _said(job, f"is claimed by {worker} and has not started.", _ends(reader, job, lease), advice=cancel)
+        return _said(job, f"is claimed by {worker} and has not started.", _ends(job, lease), advice=cancel)
     since, others = when(job["startedAt"], now), [lease]
     if "timeout" in job:
         at = job["startedAt"] + job["timeout"]
@@ -177,11 +177,11 @@ def _held(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     if still is not None:
         waits = next((slot.awaits for slot in still.held if slot.id == job["id"]), ())
         sentence = f"is run by {worker} since {since}; {still.sentence(reader.sees)}."
-        return _said(job, sentence, _ends(reader, job, *others), waits_for=waits, stuck=True, advice=(*cancel, *_AT_A_STANDSTILL))
+        return _said(job, sentence, _ends(job, *others), waits_for=waits, stuck=True, advice=(*cancel, *_AT_A_STANDSTILL))
     said = _says_standstill(reader, job)
     if said is not None:
-        return _said(job, f"is run by {worker} since {since}; {said}.", _ends(reader, job, *others), stuck=True, advice=cancel)
-    return _said(job, f"is run by {worker} since {since}.", _ends(reader, job, *others), advice=cancel)
+        return _said(job, f"is run by {worker} since {since}; {said}.", _ends(job, *others), stuck=True, advice=cancel)
+    return _said(job, f"is run by {worker} since {since}.", _ends(job, *others), advice=cancel)
 
 
 def standstill_at(reader: StoreReader, job: Mapping[str, Any]) -> Standstill | None:
@@ -197,7 +197,7 @@ def standstill_of(reader: StoreReader, queue: str) -> str | None:
     here = next((one for one in standstills_of(reader.store) if queue in one.queues), None)
     if here is not None:
         return here.sentence(reader.sees)
-    said = (_says_standstill(reader, job) for job in jobs_in(reader, queue, ("running",), _MOST_HOLDERS))
+    said = (_says_standstill(reader, job) for job in jobs_in(reader, queue, ("running",), _MOST_REPORTING))
     return next((one for one in said if one is not None), None)
 
 
