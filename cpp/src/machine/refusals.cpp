@@ -10,13 +10,11 @@ Refusal refuse_text(std::string_view name, std::string_view text) {
 
 Refusal refuse_below(std::string_view name, std::int64_t value, std::int64_t least) {
   if (value >= least) return std::nullopt;
-  return std::string(name) + " must be at least " + std::to_string(least) + ", got " + std::to_string(value);
+  return too_small(name, value, least);
 }
 
-Refusal refuse_outside(std::string_view name, std::int64_t value, std::int64_t least, std::int64_t most) {
-  if (value >= least && value <= most) return std::nullopt;
-  return std::string(name) + " must be within " + std::to_string(least) + ".." + std::to_string(most) + ", got " +
-         std::to_string(value);
+std::string too_small(std::string_view name, std::int64_t value, std::int64_t least) {
+  return std::string(name) + " must be at least " + std::to_string(least) + ", got " + std::to_string(value);
 }
 
 }  // namespace resonate

@@ -13,7 +13,8 @@ using Refusal = std::optional<std::string>;
 
 Refusal refuse_text(std::string_view name, std::string_view text);
 Refusal refuse_below(std::string_view name, std::int64_t value, std::int64_t least);
-Refusal refuse_outside(std::string_view name, std::int64_t value, std::int64_t least, std::int64_t most);
+// Of a value that is known to be too small.
+std::string too_small(std::string_view name, std::int64_t value, std::int64_t least);
 
 template <class... Refusals>
 Refusal first(Refusals&&... refusals) {

@@ -41,9 +41,11 @@ Refusal refuse_filter(const JobFilter& which, const JobStates* states) {
 namespace detail {
 namespace {
 
-Refusal refuse_outside(const std::string& name, std::int64_t value, const MemberRules& rules) {
-  if (rules.most == std::numeric_limits<std::int64_t>::max()) return refuse_below(name, value, rules.least);
-  return resonate::refuse_outside(name, value, rules.least, rules.most);
+// Of a value that is_outside() has found.
+std::string outside(const std::string& name, std::int64_t value, const MemberRules& rules) {
+  if (rules.most == std::numeric_limits<std::int64_t>::max()) return too_small(name, value, rules.least);
+  return name + " must be within " + std::to_string(rules.least) + ".." + std::to_string(rules.most) + ", got " +
+         std::to_string(value);
 }
 
 }  // namespace
@@ -57,7 +59,7 @@ void refuse_unknown(const MemberRules& rules, std::string_view part, const std::
 }
 
 void refuse_number(const MemberRules& rules, std::string_view part, std::int64_t value, Refusal& why) {
-  why = refuse_outside(name_in(rules, part), value, rules);
+  why = outside(name_in(rules, part), value, rules);
 }
 
 void refuse_number(const MemberRules& rules, std::string_view part, double value, Refusal& why) {
@@ -66,7 +68,7 @@ void refuse_number(const MemberRules& rules, std::string_view part, double value
 }
 
 void refuse_size(const MemberRules& rules, std::int64_t size, Refusal& why) {
-  why = refuse_outside("the number of " + std::string(name_of(rules.field)), size, rules);
+  why = outside("the number of " + std::string(name_of(rules.field)), size, rules);
 }
 
 void refuse_bad_element(const MemberRules& rules, const std::string& element, Refusal& why) {
