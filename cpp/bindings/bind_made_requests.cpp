@@ -38,8 +38,7 @@ py::object maker_of(py::handle type, MadeRequests& made) {
 
 py::tuple written(const Request& request) {
   PythonSink sink;
-  const detail::DescribedWriter<PythonSink> writer(sink, request.dialect, kActionCorrId);
-  std::visit([&](const auto& operation) { writer.write(described(operation)); }, request.operation);
+  encode_data(sink, request, kActionCorrId);
   return py::make_tuple(std::string(name_of(kind_of(request.operation), request.dialect)), sink.take());
 }
 

@@ -19,6 +19,10 @@ std::string path_of(const Docstring& one) {
   return *one.class_name ? std::string(one.class_name) + "." + one.name : std::string(one.name);
 }
 
+bool is_overload(const Docstring& one, const Docstring& other) noexcept {
+  return std::strcmp(one.class_name, other.class_name) == 0 && std::strcmp(one.name, other.name) == 0;
+}
+
 [[noreturn]] void refuse(const Docstring& one, const char* reason) {
   throw py::import_error("_core.pyi documents '" + path_of(one) + "', which " + reason);
 }
@@ -64,7 +68,7 @@ void bind_documentation(py::module_& module) {
   for (std::size_t i = 0, count = 1; i < rows.size(); i += count) {
     const Docstring& one = rows[i];
     count = 1;
-    while (i + count < rows.size() && path_of(rows[i + count]) == path_of(one)) ++count;
+    while (i + count < rows.size() && is_overload(one, rows[i + count])) ++count;
     if (!*one.name) {
       module.doc() = one.text;
       continue;

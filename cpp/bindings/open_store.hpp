@@ -1,5 +1,5 @@
-// What a store and its nouns (store.promises, store.jobs, ...) share: the engine, until it is closed; or, for requests(), the list
-// in which a call leaves what it would run.
+// OpenStore: a store and its nouns (store.promises, store.jobs, ...) share one. It has the engine until the store is closed. The
+// one of requests() has no engine: a call puts its requests into a list.
 //
 // All members are touched with the GIL held; the engine itself is called without it.
 #pragma once
@@ -22,7 +22,7 @@ namespace py = pybind11;
 
 class Recorder;
 
-// What a call would have run.
+// The requests of a call that was not run.
 struct MadeRequests {
   std::vector<Request> requests;
   bool relative_deadline = false;  // the deadline of the promise is the time until then
@@ -32,7 +32,7 @@ class OpenStore {
  public:
   explicit OpenStore(std::shared_ptr<Engine> engine)
       : engine_(std::move(engine)), handler_(std::make_shared<EnvelopeHandler>(engine_)) {}
-  // A call on such a store leaves its requests in `made`, in place of running them; its result says nothing.
+  // A call on such a store puts its requests into `made` and does not run them. Ignore its result.
   explicit OpenStore(MadeRequests& made) : made_(&made) {}
 
   // Error (closed) after close().
@@ -72,7 +72,8 @@ class OpenStore {
   // All or none, in one transaction.
   PromiseBatch run_all(std::vector<Request> requests) const;
 
-  // Warns of tags that look misspelt, at the line of a Python function: 1 is the one that called the binding, 2 its caller.
+  // Warns of tags that look misspelt. The warning names a line of Python: level 1 is the line that calls the binding, level 2 the
+  // line that calls the function around it.
   static void warn_of_tags(const Operation& operation, int level = 1);
 
   // The instant to which a relative deadline is added.

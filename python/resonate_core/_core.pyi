@@ -1848,7 +1848,10 @@ class Job:
         """The name of its queue."""
     @property
     def report(self) -> dict[str, typing.Any] | None:
-        """What its attempts reported (`Jobs.report`): `at` (when they last did, in Unix ms), `progress` (the part that is done, 0 to 1; absent: not reported) and `lines` (the newest 100, oldest first: `at`, `attempt`, `text`). None without a report."""
+        """The report of its attempts (`Jobs.report`), None without one. Members: `at`, the instant of the last report in Unix ms;
+        `progress`, the part that is done, from 0 to 1, absent if it was not reported; `lines`, the newest 100, oldest first, each
+        with `at`, `attempt` and `text`.
+        """
     @property
     def result(self) -> Value:
         """The value of its promise once it is final: the result or the error; empty before."""

@@ -21,7 +21,7 @@ STUB = ast.parse(TEXT)
 CLASSES = [one for one in STUB.body if isinstance(one, ast.ClassDef)]
 BOUND = [value for value in vars(_core).values() if inspect.isclass(value)]
 
-#: What the stub knows better than the compiled function: a part of its signature, and the type in the stub.
+#: Functions for which the stub has a finer type: the part of the compiled signature, and its text in the stub.
 FINER = {
     "__copy__": (" -> object", " -> typing_extensions.Self"),
     "__deepcopy__": (" -> object", " -> typing_extensions.Self"),
@@ -40,7 +40,7 @@ OF_PYTHON = {"__reduce__", "__reduce_ex__", "__class_getitem__"}
 
 
 def signature(function: ast.FunctionDef, owner: str) -> str:
-    """What a function is, its parameters with their types and defaults, and the type of its result; no type of self."""
+    """The signature of a function as one text: its kind, its parameters with types (not that of self) and defaults, its result type."""
     kind = next((name for one in function.decorator_list if (name := ast.unparse(one)) in ("property", "staticmethod")), "")
     if owner and kind != "staticmethod":
         own = (function.args.posonlyargs or function.args.args)[0]

@@ -132,6 +132,13 @@ class DescribedWriter {
 
 }  // namespace detail
 
+// Encodes the data of a request. With a `corr_id`, each action in it has a head.
+template <DocumentSink Sink>
+void encode_data(Sink& sink, const Request& request, std::string_view corr_id = {}) {
+  const detail::DescribedWriter<Sink> writer(sink, request.dialect, corr_id);
+  std::visit([&](const auto& operation) { writer.write(described(operation)); }, request.operation);
+}
+
 // Encodes the job order of a request, a schedule or a trace.
 template <DocumentSink Sink>
 void encode_order(Sink& sink, const JobOrder& order) {

@@ -1,7 +1,5 @@
 #include "codec/encode_request.hpp"
 
-#include <variant>
-
 #include "codec/described_write.hpp"
 #include "codec/json_sink.hpp"
 #include "codec/kinds.hpp"
@@ -15,8 +13,7 @@ void encode_request(JsonSink& sink, std::string_view corr_id, const Request& req
   sink.key(Field::head);
   encode_head(sink, corr_id, request.dialect);
   sink.key(Field::data);
-  const detail::DescribedWriter<JsonSink> writer(sink, request.dialect);
-  std::visit([&](const auto& operation) { writer.write(described(operation)); }, request.operation);
+  encode_data(sink, request);
   sink.end_object();
 }
 

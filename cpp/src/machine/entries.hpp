@@ -8,7 +8,7 @@
 
 namespace resonate {
 
-// A row that does not exist has no entry; one that the transaction has removed keeps it.
+// There is no entry for a row that does not exist. A row that the transaction removes keeps its entry.
 struct RowEntry {
   std::size_t hash = 0;  // of the id
   RowRef before;

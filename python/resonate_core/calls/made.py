@@ -94,6 +94,4 @@ def data_of(method: Callable[Concatenate[Any, P], T], *args: P.args, **kwargs: P
         >>> data_of(Jobs.enqueue, "mail", process_in=5, retention="kept")
         {'type': 'mail', 'processIn': 5, 'retention': None}
     """
-    noun, name = _METHODS[_function(method)]
-    ((_, data),), _ = requests(noun, name, args, kwargs)
-    return data
+    return call(method, *args, **kwargs).data

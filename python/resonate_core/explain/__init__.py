@@ -1,1 +1,1 @@
-"""What a state or a recording tells: why an id does not move, spans of records and jobs, who waits for whom, what differs."""
+"""Explanations of a state or a recording: why an id does not move, spans of records and jobs, call trees, differences of two states."""

@@ -26,7 +26,7 @@ _MOST_VALUES = 2_000_000
 #: How deep an answer may be nested. That of a record is less than ten.
 _DEEPEST = 64
 _INT64 = range(-(2**63), 2**63)
-#: What reading an answer can raise that was not meant for this program. A refusal within it is `RefusedAction`.
+#: The errors of reading an answer that is not the protocol's. A refusal inside an answer is `RefusedAction`, which is none of them.
 _UNREADABLE = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, RecursionError)
 
 

@@ -19,7 +19,7 @@ class Event:
         kind: The kind of the request, `step.` and the kind of the step, `open` or `messages.take`.
         ids: The ids that it names.
         status: The status of the reply; None for a step.
-        text: What happened, in one line.
+        text: A sentence about it, in one line.
         lines: The first of its lines in the recording, and the one after the last.
     """
 
@@ -35,8 +35,8 @@ class Event:
 class Events(Sequence[Event]):
     """The events of a recording. Each is made anew when it is asked for.
 
-    What is kept of an event is a plain tuple of texts and numbers: the garbage collector does not look at these again, while so many
-    objects of a class would make each of its full runs, in which no thread of the process runs, several times as long.
+    Each event is kept as a plain tuple of texts and numbers, which the garbage collector stops tracking. It would track each object of
+    a class, and a full run of the collector stops all threads: with many events it would take several times as long.
 
     Example:
         >>> from resonate_core.ui.recorded_events import Event, Events

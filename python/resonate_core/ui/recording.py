@@ -302,7 +302,7 @@ def _packed(line: str | bytes) -> bytes:
 
 
 def _size(event: Event) -> int:
-    """Return the memory of an event; its ids are counted once in a recording, with its lines."""
+    """Return a bound on the memory of an event in bytes. Its ids are counted once in a recording, with its lines."""
     return getsizeof(event) + getsizeof(event.text) + getsizeof(event.ids) + getsizeof(event.lines) + 8 * len(event.ids) + 120
 
 

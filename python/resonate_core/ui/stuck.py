@@ -19,7 +19,7 @@ __all__ = ["stuck"]
 
 #: The most ids of each kind that are examined.
 _MOST = 25
-#: What waits for less (ms) may be taken in a moment.
+#: A wait that is shorter than this (ms) is not shown: it may end in a moment.
 _PATIENCE = 60_000
 #: Messages that wake a task.
 _WAKING = ("execute", "invoke", "resume")

@@ -129,7 +129,7 @@ class Cell:
 
     @property
     def letter(self) -> str:
-        """What the reply shows: a letter, "i400", or nothing."""
+        """The code without the status before it: a letter, "i400", or an empty text."""
         return self.code[3:] if self.code[0].isdigit() else self.code
 
 

@@ -150,9 +150,8 @@ class ResonateBackend(BaseTaskBackend):
         if task.run_after is not None:
             options["process_at"] = to_ms(task.run_after)
         payload = {"args": result.args, "kwargs": result.kwargs}
-        data = data_of(
-            Jobs.enqueue, task.module_path, payload, **options
-        )  # raises for what JSON cannot hold, before anything is written
+        # It raises for what JSON cannot hold, before anything is written.
+        data = data_of(Jobs.enqueue, task.module_path, payload, **options)
         object.__setattr__(result, "enqueued_at", to_datetime(self.now()))
         self.send("job.enqueue", data, result)
         task_enqueued.send(type(self), task_result=result)
