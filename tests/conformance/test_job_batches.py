@@ -53,6 +53,17 @@ def test_enqueue_many_partly_refused(client: JobClient) -> None:
     assert client.jobs() == sorted(["a", "d", "there", reply["jobs"][-1]["job"]["id"]])
 
 
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1], ids=["above", "below"])
+@pytest.mark.parametrize("member", ["base", "factor", "cap", "jitter"])
+def test_an_integer_outside_int64_refuses_the_whole_request(client: JobClient, member: str, number: int) -> None:
+    """It is a fault of the shape, also where the member is any number; a number outside of the member's range refuses its job alone."""
+    policy = {"kind": "exponential", "base": 100, member: number}
+    client.send("job.enqueue_many", {"jobs": [one("a", retryPolicy=policy), one("b")]}).must(400)
+    assert rows_of(client.store)["promises"] == []
+    within = {**policy, member: -5}
+    assert statuses(client.send("job.enqueue_many", {"jobs": [one("a", retryPolicy=within), one("b")]})) == [400, 200]
+
+
 def test_enqueue_many_is_enqueue_many_times(make_store: Callable[..., Any]) -> None:
     many, single = JobClient(make_store()), JobClient(make_store())
     wanted = [one(f"j{n % 7}", **({"payload": X} if n % 3 else {}), priority=n % 5 + 1) for n in range(30)]

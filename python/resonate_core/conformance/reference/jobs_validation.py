@@ -84,12 +84,12 @@ class Reading:
         return self.flag(name, False) if self.has(name) else None
 
     def real(self, name, low, high, default):
-        """A number in a range, not necessarily an integer."""
+        """A number in a range, not necessarily an integer. An integer is within int64, as everywhere."""
         found = self.data.get(name)
         if found is None:
             return default
-        if isinstance(found, bool) or not isinstance(found, (int, float)):
-            raise Refused(400, f"{name} is {found!r}, a number is needed")
+        if type(found) is not float:
+            found = integer(self.data, name)
         self.rule(low <= found <= high, f"{name} is {found}, not of {low} to {high}")
         return found
 
