@@ -72,7 +72,6 @@ MODULES: dict[str, str] = {
     "cli/test_jobs_output.py": ALL,
     "cli/test_jobs_refusals.py": ALL,
     "cli/test_jobs_worker.py": ALL,
-    "cli/test_page.py": ALL,
     "cli/test_terminal.py": ALL,
     "cli/test_tree.py": ALL,
     "conformance_command/test_planted_faults.py": ALL,
@@ -175,6 +174,17 @@ def of_item(item: Any) -> str:
     if OF_STORAGES & names or "postgres_url" in getattr(item, "fixturenames", ()):
         asked.append(ALL)
     return max(asked, key=TIERS.index)
+
+
+def every(number: int, values: Iterable[Any]) -> list[Any]:
+    """Parameters of a test: the tier `all` runs the first of each ``number`` values, `full` runs all of them.
+
+    For cases that go one way through the code and cost seconds each. A value that is a tuple has an item for each parameter.
+    """
+    return [
+        value if turn % number == 0 else pytest.param(*(value if isinstance(value, tuple) else [value]), marks=pytest.mark.full)
+        for turn, value in enumerate(values)
+    ]
 
 
 def split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:

@@ -31,6 +31,7 @@ def outputs(asked: list[str], folder: Path) -> list[Done]:
     return run_all(asked, work, environment)
 
 
+@pytest.mark.full  # more than forty commands, each of which is tested in tests/cli
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl, which this machine has not")
 def test_the_session(tmp_path: Path) -> None:
     port = str(free_port())

@@ -2,9 +2,9 @@
 
 The tier decides which ends (tests/tiers.py). A cell of a table judges the machine, so the fast tier runs it in memory; the modules of
 STORING, which write and search every table, judge a storage and run on SQLite too; those of OVER_A_SOCKET judge a server and run over a
-socket too. CI adds all storages and the app, and runs STORING on PostgreSQL behind a pooler. `scripts/test --full` runs all tests on all
-ends. Two kinds run there alone: those about the shape of requests in durable stores, and on PostgreSQL the cells of tables that are
-refused. A refusal is decided from the same rows as what is done, and the rest of the table reads and writes them.
+socket too. CI adds all storages and the app, and runs POOLED on PostgreSQL behind a pooler. `scripts/test --full` runs all tests on all
+ends. Two kinds run there alone: those about the shape of requests in durable stores, and seven of eight cells of TABLES on PostgreSQL
+and through the app.
 
 The reference model (`resonate_core.conformance.reference`) is one of the ends. A test of something that the model does not have has a
 marker, and does not run on it: `@pytest.mark.not_of_the_model("it has no typed calls")`.
@@ -12,12 +12,13 @@ marker, and does not run on it: `@pytest.mark.not_of_the_model("it has no typed 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 import tiers
-from backends import BACK_ENDS, PGBOUNCER, POSTGRES, BackEnd, require
+from backends import BACK_ENDS, PGBOUNCER, BackEnd, require
 from conformance.model_store import MODEL
 from resonate_core.errors import ResonateError
 
@@ -41,7 +42,13 @@ STORING = (
     ),
     *("test_job_groups", "test_job_queues", "test_job_storage", "test_job_work"),
 )
-"""The ten modules that together write and search every table: the fast tier runs them on SQLite, and CI behind a pooler."""
+"""The ten modules that together write and search every table: the fast tier runs them on SQLite."""
+
+POOLED = ("test_s3_promises", "test_s4_steps", "test_job_storage", "test_job_work")
+"""Those that CI runs behind a pooler, which gives each transaction to any of its connections."""
+
+TABLES = ("test_s7_traps", "test_task_transitions_2025_01_15", "test_transitions_2026_04_01", "test_job_transitions")
+"""Each state against each event, about 10,000 cells."""
 
 LARGE = (
     "test_a_thousand_a_request",
@@ -67,7 +74,7 @@ def _tier(end: BackEnd, module: str, test: str) -> str:
     if name in ("memory", "reference", "socket"):
         return tiers.ALL if end is MODEL and test in LARGE else tiers.FAST
     if name == "pgbouncer":
-        return tiers.ALL if module in STORING else tiers.FULL
+        return tiers.ALL if module in POOLED else tiers.FULL
     if name == "sqlite" and module in STORING:
         return tiers.FAST
     return tiers.FULL if module in OF_SHAPE and name != "http" else tiers.ALL
@@ -104,15 +111,15 @@ def _is_of_the_model(test: pytest.Item) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves the refused cells of tables on PostgreSQL to `scripts/test --full`."""
+    """Leaves seven of eight cells of TABLES on PostgreSQL and through the app to `scripts/test --full`."""
+    turns: Counter[tuple[str, str]] = Counter()
     for item in items:
-        of_test = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        if of_test.get("back_end") is POSTGRES and _is_refused(of_test.get("cell")):
-            item.add_marker(pytest.mark.full)
-
-
-def _is_refused(cell: Any) -> bool:
-    return str(getattr(cell, "code", None) or getattr(cell, "status", "")).startswith("4")
+        end = item.callspec.params.get("back_end") if isinstance(item, pytest.Function) and hasattr(item, "callspec") else None
+        if item.path.stem in TABLES and end is not None and end.name in ("postgres", "http"):
+            turn = item.path.stem, end.name
+            if turns[turn] % 8:
+                item.add_marker(pytest.mark.full)
+            turns[turn] += 1
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pages import DOCS
 
 from free_ports import free_port
 from page_shell import CONSOLE, FILE, Done, commands, patient, run_all, same
+from tiers import every
 
 SESSIONS = (
     "server.md",
@@ -61,7 +62,7 @@ def database(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.Monk
     return re.sub(r"//\w+@", "//", url)
 
 
-@pytest.mark.parametrize("name", SESSIONS)
+@pytest.mark.parametrize("name", every(2, SESSIONS))
 def test_the_session_of_a_page(name: str, tmp_path: Path, database: str) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")
     missing = [tool for tool in ("bash", "curl", "openssl") if f"$ {tool} " in page + "$ bash " and shutil.which(tool) is None]

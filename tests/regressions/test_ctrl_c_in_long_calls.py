@@ -6,6 +6,7 @@ A call that waited for a locked file raised RuntimeError, after the whole `busy_
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tiers import every
 
 LOCKED = """
 import os, signal, sys, threading
@@ -208,8 +211,7 @@ WHOLE = ["check", "counts", "digest", "snapshot", "restore"]
 IN_PARTS = ["tick", "advance", "advance_to", "advance_to_next", "debug.tick", "debug.tick in JSON", "run", "purge"]
 
 
-@pytest.mark.parametrize("home", ["memory", "file"])
-@pytest.mark.parametrize("action", [*IN_PARTS, *WHOLE])
+@pytest.mark.parametrize(("action", "home"), every(3, itertools.product([*IN_PARTS, *WHOLE], ["memory", "file"])))
 def test_while_it_works(tmp_path: Path, action: str, home: str) -> None:
     """A call that works in parts keeps the committed ones; a call that is one transaction changes nothing."""
     count = 200_000 if home == "memory" else 50_000

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tiers import every
+
 HEAD = "import pytest\nimport resonate_core as rc\n"
 Run = Callable[..., str]
 
@@ -54,14 +56,14 @@ REPEATED = {
 }
 
 
-@pytest.mark.parametrize("case", REPEATED)
+@pytest.mark.parametrize("case", every(2, REPEATED))
 def test_a_test_that_is_run_again(run: Run, case: str):
     pytest.importorskip("pytest_rerunfailures")
     out = run("runs = []\n" + REPEATED[case].format("runs.append(1); "), "-p", "pytest_rerunfailures", "--reruns", "5")
     assert "rerun" in out
 
 
-@pytest.mark.parametrize("case", [case for case in REPEATED if case != "explored"])
+@pytest.mark.parametrize("case", every(3, [case for case in REPEATED if case != "explored"]))
 def test_a_flaky_test(run: Run, case: str):
     pytest.importorskip("flaky")
     text = "runs = []\n" + REPEATED[case].format("runs.append(1); ")

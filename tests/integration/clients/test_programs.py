@@ -1,8 +1,8 @@
 """Every program of the table with every published client, in real processes over HTTP.
 
 `scripts/test --full` runs all cells: with a server on a file, with one on PostgreSQL, and with two servers on one database. CI runs
-every program on a file with one client of each language, the two of a language in turn, and with all clients where these run different
-programs or have a limit; on PostgreSQL it runs every third program, each with another client.
+every program on a file with one client, dealt in turn, and with all clients where these run different programs or have a limit; on
+PostgreSQL it runs every third program, each with another client.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ OF_ALL_CLIENTS = ("quickstart",)
 
 
 def runs_in_ci(client: Client, program: Program) -> bool:
-    """Whether CI runs the cell on a file: one client of each language for each program, dealt in turn, or all clients."""
-    of_its_language = [one for one in CLIENTS if one.language == client.language]
-    turn = PROGRAMS.index(program) % len(of_its_language)
-    return program.name in OF_ALL_CLIENTS or client.name in program.limits or of_its_language[turn] is client
+    """Whether CI runs the cell on a file: one client for each program, dealt in turn, or all clients."""
+    return (
+        program.name in OF_ALL_CLIENTS or client.name in program.limits or CLIENTS[PROGRAMS.index(program) % len(CLIENTS)] is client
+    )
 
 
 def is_in_the_sample(client: Client, program: Program) -> bool:
