@@ -59,8 +59,7 @@ std::optional<std::string> optional_text(py::handle given, const char* argument)
   return std::string(text(given, argument));
 }
 
-std::optional<double> optional_number(py::handle given, const char* argument) {
-  if (given.is_none()) return std::nullopt;
+double number(py::handle given, const char* argument) {
   if (PyFloat_Check(given.ptr())) return PyFloat_AS_DOUBLE(given.ptr());
   if (!PyLong_Check(given.ptr()) || PyBool_Check(given.ptr())) wrong_type(argument, "int or float", given);
   return static_cast<double>(integer(given, argument));

@@ -28,7 +28,7 @@ std::int64_t integer(py::handle given, const char* argument);
 std::optional<std::int64_t> optional_integer(py::handle given, const char* argument);
 
 // An int or a float; bool is refused.
-std::optional<double> optional_number(py::handle given, const char* argument);
+double number(py::handle given, const char* argument);
 
 bool boolean(py::handle given, const char* argument);
 

@@ -3,8 +3,8 @@
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
+#include "described_method.hpp"
 #include "job_arguments.hpp"
-#include "keyword_method.hpp"
 #include "requests.hpp"
 
 namespace resonate::python {
@@ -13,20 +13,16 @@ namespace {
 
 using QueueNames = Shown<"str | collections.abc.Iterable[str] | collections.abc.Mapping[str, int]">;
 using Completions = Shown<"collections.abc.Iterable[tuple[str, int, typing.Any]]">;
-using Flag = Shown<"bool | None">;
-using Lines = Shown<"str | collections.abc.Iterable[str] | None">;
 using Statuses = py::typing::List<py::int_>;
 
-JobRecord get(const Jobs& self, const Str& id) { return self.store->run_for_job(JobGet{id_of(id)}); }
-
 JobClaim claim_of(const QueueNames& queues, const OptionalInt& count, const Str& worker, const DurationArgument& lease,
-                  const OptionalDuration& run_lease, const Flag& strict, const OptionalInt& start) {
+                  const OptionalDuration& run_lease, const OptionalBool& strict, const OptionalInt& start) {
   return {.queues = queue_choices(queues, "queues"),
           .count = optional_integer(count, "count").value_or(1),
           .worker = std::string(text(worker, "worker")),
           .lease = duration(lease, "lease"),
           .run_lease = optional_duration(run_lease, "run_lease"),
-          .strict = strict.ptr() == Py_True,
+          .strict = !strict.is_none() && boolean(strict, "strict"),
           .start = optional_integer(start, "start").value_or(0)};
 }
 
@@ -38,13 +34,9 @@ JobBatch batch_of(Reply&& reply) {
 }
 
 JobBatch claim(const Jobs& self, const QueueNames& queues, const OptionalInt& count, const Str& worker,
-               const DurationArgument& lease, const OptionalDuration& run_lease, const Flag& strict, const OptionalInt& start) {
+               const DurationArgument& lease, const OptionalDuration& run_lease, const OptionalBool& strict,
+               const OptionalInt& start) {
   return batch_of(self.store->run(claim_of(queues, count, worker, lease, run_lease, strict, start)));
-}
-
-JobRecord start(const Jobs& self, const Str& id, const Int& version, const OptionalDuration& lease) {
-  return self.store->run_for_job(
-      JobStart{.id = id_of(id), .version = integer(version, "version"), .lease = optional_duration(lease, "lease")});
 }
 
 Statuses statuses_of(const Reply& reply) {
@@ -61,11 +53,6 @@ Statuses start_many(const Jobs& self, const Held& jobs, const OptionalDuration& 
 
 JobReply heartbeat(const Jobs& self, const Str& worker, const Held& jobs) {
   return *self.store->run(JobHeartbeat{.worker = std::string(text(worker, "worker")), .jobs = held<JobRef>(jobs, "jobs")}).jobs;
-}
-
-JobRecord complete(const Jobs& self, const Str& id, const Int& version, const AnyValue& result, const StringMapping& headers) {
-  return self.store->run_for_job(
-      JobComplete{.id = id_of(id), .version = integer(version, "version"), .result = value_of(result, headers, "result")});
 }
 
 JobCompleteMany completions_of(const Completions& jobs) {
@@ -93,7 +80,7 @@ Statuses complete_many(const Jobs& self, const Completions& jobs) {
 using Exchanged = Shown<"tuple[list[int] | None, list[int] | None, resonate_core._core.JobBatch | None]">;
 Exchanged exchange(const Jobs& self, const Completions& completed, const Held& started, const QueueNames& queues,
                    const OptionalInt& count, const Str& worker, const DurationArgument& lease, const OptionalDuration& run_lease,
-                   const Flag& strict, const OptionalInt& start) {
+                   const OptionalBool& strict, const OptionalInt& start) {
   std::vector<Request> requests;
   const auto add = [&requests](auto&& operation) { requests.push_back({.operation = std::move(operation)}); };
   if (JobCompleteMany many = completions_of(completed); !many.jobs.empty()) add(std::move(many));
@@ -119,40 +106,7 @@ Exchanged exchange(const Jobs& self, const Completions& completed, const Held& s
   return Exchanged(py::make_tuple(std::move(of_completed), std::move(of_started), std::move(batch)));
 }
 
-JobRecord fail(const Jobs& self, const Str& id, const Int& version, const Str& code, const OptionalStr& message,
-               const OptionalStr& data, const Flag& retryable, const OptionalDuration& retry_after) {
-  return self.store->run_for_job(JobFail{
-      .id = id_of(id),
-      .version = integer(version, "version"),
-      .error = {std::string(text(code, "code")), optional_text(message, "message").value_or(""), optional_text(data, "data")},
-      .retryable = retryable.ptr() != Py_False,
-      .retry_after = optional_duration(retry_after, "retry_after")});
-}
-
-JobRecord release(const Jobs& self, const Str& id, const Int& version) {
-  return self.store->run_for_job(JobRelease{.id = id_of(id), .version = integer(version, "version")});
-}
-
-JobRecord snooze(const Jobs& self, const Str& id, const Int& version, const DurationArgument& delay) {
-  return self.store->run_for_job(
-      JobSnooze{.id = id_of(id), .version = integer(version, "version"), .delay = duration(delay, "delay")});
-}
-
-// One text is one line.
-std::vector<std::string> lines_of(py::handle given) {
-  if (given.is_none()) return {};
-  if (PyUnicode_Check(given.ptr())) return {std::string(text(given, "lines"))};
-  return texts(given, "lines");
-}
-
-JobRecord report(const Jobs& self, const Str& id, const Int& version, const OptionalNumber& progress, const Lines& lines) {
-  return self.store->run_for_job(JobReport{.id = id_of(id),
-                                           .version = integer(version, "version"),
-                                           .progress = optional_number(progress, "progress"),
-                                           .lines = lines_of(lines)});
-}
-
-constexpr const char* kJob = "resonate_core._core.Job";
+JobRecord run_for_job(const Jobs& self, Operation&& operation) { return self.store->run_for_job(std::move(operation)); }
 
 }  // namespace
 
@@ -167,19 +121,6 @@ void bind_claims(py::class_<Jobs>& bound) {
                                 {"start"}}},
                               "resonate_core._core.JobBatch");
 
-  KeywordMethod<&complete>::bind(
-      bound, "complete", {{{"id", Given::required}, {"version", Given::required}, {"result", Given::optional}, {"headers"}}}, kJob);
-
-  KeywordMethod<&fail>::bind(bound, "fail",
-                             {{{"id", Given::required},
-                               {"version", Given::required},
-                               {"code", Given::required},
-                               {"message", Given::optional},
-                               {"data", Given::optional},
-                               {"retryable"},
-                               {"retry_after"}}},
-                             kJob);
-
   KeywordMethod<&exchange>::bind(bound, "_exchange",
                                  {{{"completed", Given::required},
                                    {"started", Given::required},
@@ -192,15 +133,17 @@ void bind_claims(py::class_<Jobs>& bound) {
                                    {"start", Given::required}}},
                                  Exchanged::type_name());
 
-  bound.def("start", &start, py::arg("id"), py::arg("version"), py::kw_only(), py::arg("lease") = py::none())
-      .def("start_many", &start_many, py::arg("jobs"), py::kw_only(), py::arg("lease") = py::none())
+  DescribedMethod<JobGet, &run_for_job>::bind(bound, "get");
+  DescribedMethod<JobStart, &run_for_job>::bind(bound, "start");
+  DescribedMethod<JobComplete, &run_for_job>::bind(bound, "complete");
+  DescribedMethod<JobFail, &run_for_job>::bind(bound, "fail");
+  DescribedMethod<JobRelease, &run_for_job>::bind(bound, "release");
+  DescribedMethod<JobSnooze, &run_for_job>::bind(bound, "snooze");
+  DescribedMethod<JobReport, &run_for_job>::bind(bound, "report");
+
+  bound.def("start_many", &start_many, py::arg("jobs"), py::kw_only(), py::arg("lease") = py::none())
       .def("complete_many", &complete_many, py::arg("jobs"))
-      .def("heartbeat", &heartbeat, py::arg("worker"), py::arg("jobs"))
-      .def("release", &release, py::arg("id"), py::arg("version"))
-      .def("snooze", &snooze, py::arg("id"), py::arg("version"), py::arg("delay"))
-      .def("report", &report, py::arg("id"), py::arg("version"), py::kw_only(), py::arg("progress") = py::none(),
-           py::arg("lines") = py::none())
-      .def("get", &get, py::arg("id"));
+      .def("heartbeat", &heartbeat, py::arg("worker"), py::arg("jobs"));
 }
 
 }  // namespace resonate::python

@@ -26,7 +26,6 @@ const JobSpec& spec(const JobRecord& job) { return *job.row->job->spec; }
 const Job& course(const JobRecord& job) { return *job.row->job; }
 JobState state(const JobRecord& job) { return job.row->job->state; }
 bool held(const JobRecord& job) { return is_held(state(job)); }
-bool gathers(const JobRecord& job) { return course(job).gathering; }
 
 // The names of a state in asynq and in horsies (JOBS 1).
 std::string_view asynq_state(JobState state, bool gathering) { return gathering ? "aggregating" : asynq_name_of(state); }
@@ -68,21 +67,6 @@ JobRecord job_from_dict(const PythonNode& node) { return {decode_job(node)}; }
 std::optional<Instant> shown(Instant at) { return at == kUnset ? std::nullopt : std::optional(at); }
 std::optional<Instant> shown_end(Instant at) { return at == kNever ? std::nullopt : std::optional(at); }
 
-std::optional<std::string> text_of(const Shared<const SharedString>& text) {
-  return text ? std::optional(text->text) : std::nullopt;
-}
-
-using Error = Shown<"dict[str, str] | None">;
-using Report = Shown<"dict[str, typing.Any] | None">;
-using Attempts = Shown<"list[dict[str, typing.Any]]">;
-
-// Members that are composed by the encoder, read from its whole.
-py::object member(const JobRecord& job, const char* name) {
-  const JsonDict all = job_dict(job);
-  PyObject* const found = PyDict_GetItemString(all.ptr(), name);
-  return found ? py::reinterpret_borrow<py::object>(found) : py::none();
-}
-
 bool same_job(const JobRecord& a, const JobRecord& b) { return job_dict(a).equal(job_dict(b)); }
 
 py::tuple job_identity(const JobRecord& job) {
@@ -115,40 +99,80 @@ JobReply heartbeat_from_dict(const PythonNode& node) {
   return reply;
 }
 
-// The instants of a job. Its promise has the deadline.
-void bind_timestamps(py::class_<JobRecord>& bound) {
-  bound.def_property_readonly("deadline", [](const JobRecord& self) { return shown_end(self.row->promise_spec->timeout_at); });
-  each_field<Job>([&]<std::size_t I>() {
-    constexpr const auto& rules = kField<Job, I>;
-    if constexpr (rules.omitted_if_unset && rules.unset == kUnset && !rules.stored_only)
-      bound.def_property_readonly(identifier_of(rules.field),
-                                  [](const JobRecord& self) { return shown(kField<Job, I>.access(course(self))); });
+// How a member is shown that is written as a dict, or as several.
+template <class M>
+struct DictsOf {
+  using Type = Shown<"dict[str, typing.Any] | None">;
+};
+template <>
+struct DictsOf<RetryPolicy> {
+  using Type = JsonDict;
+};
+template <>
+struct DictsOf<std::optional<JobError>> {
+  using Type = Shown<"dict[str, str] | None">;
+};
+template <class M>
+struct DictsOf<std::vector<M>> {
+  using Type = Shown<"list[dict[str, typing.Any]]">;
+};
+
+// A member as a reply contains it, or None.
+template <class T, std::size_t I>
+py::object written_member(const T& from) {
+  PythonSink sink;
+  sink.begin_object();
+  resonate::detail::DescribedWriter<PythonSink, Audience::replies>(sink).template one<T, I>(from);
+  sink.end_object();
+  const py::object made = sink.take();
+  for (const auto& [name, value] : py::reinterpret_borrow<py::dict>(made)) return py::reinterpret_borrow<py::object>(value);
+  return py::none();
+}
+
+template <class T, std::size_t I>
+auto shown_member(const T& from) {
+  constexpr const auto& rules = kField<T, I>;
+  const auto& value = rules.access(from);
+  using M = std::remove_cvref_t<decltype(value)>;
+  if constexpr (std::is_enum_v<M>) {
+    return name_of(value);
+  } else if constexpr (std::is_same_v<M, Shared<const SharedString>>) {
+    return value ? std::optional(value->text) : std::nullopt;
+  } else if constexpr (std::is_same_v<M, std::int64_t> && rules.omitted_if_unset) {
+    return value == rules.unset ? std::nullopt : std::optional(value);
+  } else if constexpr (std::is_arithmetic_v<M> || std::is_same_v<M, std::string> || std::is_same_v<M, std::optional<std::string>>) {
+    return value;
+  } else {
+    return typename DictsOf<M>::Type(written_member<T, I>(from));
+  }
+}
+
+// The members of a part of the job that replies contain, by their descriptors.
+template <class T, auto Part>
+void bind_members(py::class_<JobRecord>& bound) {
+  each_field<T>([&]<std::size_t I>() {
+    if constexpr (!kField<T, I>.stored_only)
+      bound.def_property_readonly(identifier_of(kField<T, I>.field),
+                                  [](const JobRecord& self) { return shown_member<T, I>(Part(self)); });
   });
 }
 
-void bind_states(py::class_<JobRecord>& bound) {
+// Members that are composed of several parts, or are in the job's promise.
+void bind_composed(py::class_<JobRecord>& bound) {
   bound.def_property_readonly("id", [](const JobRecord& self) { return self.row->id(); })
       .def_property_readonly("state", [](const JobRecord& self) { return JobStateName(py::str(name_of(state(self)))); })
-      .def_property_readonly("asynq_state", [](const JobRecord& self) { return asynq_state(state(self), gathers(self)); })
+      .def_property_readonly("asynq_state", [](const JobRecord& self) { return asynq_state(state(self), course(self).gathering); })
       .def_property_readonly("horsies_state", [](const JobRecord& self) { return horsies_name_of(state(self)); })
+      .def_property_readonly("payload", [](const JobRecord& self) { return self.row->payload(); })
+      .def_property_readonly(
+          "tags", [](const JobRecord& self) { return Shown<"dict[str, str]">(string_dict(self.row->promise_spec->tags)); })
       .def_property_readonly("version", [](const JobRecord& self) { return self.row->acquisitions; })
-      .def_property_readonly("retry_count", [](const JobRecord& self) { return course(self).retry_count; })
       .def_property_readonly("claimed_by",
                              [](const JobRecord& self) { return held(self) ? std::optional(self.row->pid->text) : std::nullopt; })
       .def_property_readonly("lease_until",
                              [](const JobRecord& self) { return held(self) ? shown(self.row->expires_at) : std::nullopt; })
-      .def_property_readonly("result", [](const JobRecord& self) { return self.row->result(); })
-      .def_property_readonly("error", [](const JobRecord& self) { return Error(member(self, "error")); })
-      .def_property_readonly("report", [](const JobRecord& self) { return Report(member(self, "report")); })
-      .def_property_readonly("attempts", [](const JobRecord& self) { return Attempts(member(self, "attempts")); });
-}
-
-void bind_membership(py::class_<JobRecord>& bound) {
-  bound.def_property_readonly("payload", [](const JobRecord& self) { return self.row->payload(); })
-      .def_property_readonly(
-          "tags", [](const JobRecord& self) { return Shown<"dict[str, str]">(string_dict(self.row->promise_spec->tags)); })
-      .def_property_readonly("gathering", &gathers)
-      .def_property_readonly("batch", [](const JobRecord& self) { return text_of(course(self).batch); });
+      .def_property_readonly("deadline", [](const JobRecord& self) { return shown_end(self.row->promise_spec->timeout_at); })
+      .def_property_readonly("result", [](const JobRecord& self) { return self.row->result(); });
 }
 
 }  // namespace
@@ -156,10 +180,9 @@ void bind_membership(py::class_<JobRecord>& bound) {
 void bind_job_records(py::module_& module) {
   module.attr("JobState") = states_literal(JobState::scheduled, JobState::expired);
   py::class_<JobRecord> job(module, "Job");
-  bind_states(job);
-  bind_job_members(job);
-  bind_membership(job);
-  bind_timestamps(job);
+  bind_composed(job);
+  bind_members<JobSpec, &spec>(job);
+  bind_members<Job, &course>(job);
   def_record(job, RecordTraits<JobRecord>{.to_dict = job_dict,
                                           .from_dict = job_from_dict,
                                           .same = same_job,

@@ -1,14 +1,11 @@
-// store.jobs: what those ask who enqueue jobs, and the members of a Job that repeat its order. For workers see bind_claims.cpp, for
-// operators bind_job_inspection.cpp.
+// store.jobs: enqueue, enqueue_many. The requests of workers are in bind_claims.cpp, those of operators in bind_job_inspection.cpp.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
 #include "bind.hpp"
-#include "codec/described_write.hpp"
 #include "described_arguments.hpp"
 #include "keyword_method.hpp"
-#include "python_sink.hpp"
 #include "requests.hpp"
 
 namespace resonate::python {
@@ -86,31 +83,6 @@ void bind_enqueue(py::class_<Jobs>& bound, const char* name, const char* payload
 }
 
 }  // namespace
-
-void bind_job_members(py::class_<JobRecord>& bound) {
-  each_field<JobSpec>([&]<std::size_t I>() {
-    constexpr const auto& rules = kField<JobSpec, I>;
-    if constexpr (!rules.stored_only) {
-      using M = std::remove_cvref_t<decltype(rules.access(std::declval<const JobSpec&>()))>;
-      bound.def_property_readonly(identifier_of(rules.field), [](const JobRecord& self) {
-        const M& value = kField<JobSpec, I>.access(*self.row->job->spec);
-        if constexpr (std::is_enum_v<M>) {
-          return name_of(value);
-        } else if constexpr (kIsA<Shared, M>) {
-          return value ? std::optional(value->text) : std::nullopt;
-        } else if constexpr (Described<M>) {
-          PythonSink sink;
-          resonate::detail::DescribedWriter<PythonSink>(sink).write(value);
-          return JsonDict(sink.take());
-        } else if constexpr (kField<JobSpec, I>.omitted_if_unset) {
-          return value == kField<JobSpec, I>.unset ? std::nullopt : std::optional(value);
-        } else {
-          return value;
-        }
-      });
-    }
-  });
-}
 
 void bind_jobs(py::module_& module) {
   py::class_<Jobs> bound(module, "Jobs");

@@ -3,7 +3,7 @@
 
 #include "bind.hpp"
 #include "columns.hpp"
-#include "keyword_method.hpp"
+#include "described_method.hpp"
 #include "requests.hpp"
 #include "state_types.hpp"
 
@@ -17,7 +17,9 @@ PromiseRecord create(const Promises& self, const Str& id, const OptionalInstant&
   return self.store->run_for_promise(promise_create(*self.store, id, timeout_at, timeout, param, headers, tags, idempotency_key));
 }
 
-PromiseRecord get(const Promises& self, const Str& id) { return self.store->run_for_promise(PromiseGet{id_of(id)}); }
+PromiseRecord run_for_promise(const Promises& self, Operation&& operation) {
+  return self.store->run_for_promise(std::move(operation));
+}
 
 PromiseRecord settle(const Promises& self, const Str& id, std::string_view state, const AnyValue& value,
                      const StringMapping& headers, const OptionalStr& idempotency_key) {
@@ -37,16 +39,6 @@ PromiseRecord reject(const Promises& self, const Str& id, const AnyValue& value,
 PromiseRecord cancel(const Promises& self, const Str& id, const AnyValue& value, const StringMapping& headers,
                      const OptionalStr& idempotency_key) {
   return settle(self, id, "rejected_canceled", value, headers, idempotency_key);
-}
-
-PromiseRecord register_callback(const Promises& self, const Str& awaited, const Str& awaiter) {
-  return self.store->run_for_promise(
-      RegisterCallback{.awaited = std::string(text(awaited, "awaited")), .awaiter = std::string(text(awaiter, "awaiter"))});
-}
-
-PromiseRecord register_listener(const Promises& self, const Str& awaited, const Str& address) {
-  return self.store->run_for_promise(
-      RegisterListener{.awaited = std::string(text(awaited, "awaited")), .address = std::string(text(address, "address"))});
 }
 
 PromisePage search(const Promises& self, const OptionalStr& id, const OptionalPromiseState& state, const StringMapping& tags,
@@ -100,7 +92,7 @@ void bind_single(py::class_<Promises>& bound) {
                                  {"idempotency_key"}}},
                                kPromiseType);
 
-  bound.def("get", &get, py::arg("id"));
+  DescribedMethod<PromiseGet, &run_for_promise>::bind(bound, "get");
 
   KeywordMethod<&resolve>::bind(bound, "resolve", kSettleParameters, kPromiseType);
 
@@ -110,10 +102,10 @@ void bind_single(py::class_<Promises>& bound) {
 }
 
 void bind_awaiting(py::class_<Promises>& bound) {
-  bound.def("register_callback", &register_callback, py::arg("awaited"), py::arg("awaiter"))
-      .def("register_listener", &register_listener, py::arg("awaited"), py::arg("address"))
-      .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(),
-           py::arg("tags") = py::none(), py::arg("limit") = 100, py::arg("cursor") = py::none());
+  DescribedMethod<RegisterCallback, &run_for_promise>::bind(bound, "register_callback");
+  DescribedMethod<RegisterListener, &run_for_promise>::bind(bound, "register_listener");
+  bound.def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(),
+            py::arg("tags") = py::none(), py::arg("limit") = 100, py::arg("cursor") = py::none());
 }
 
 void bind_many(py::class_<Promises>& bound) {

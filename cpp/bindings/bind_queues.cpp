@@ -4,8 +4,8 @@
 #include <pybind11/typing.h>
 
 #include "bind.hpp"
-#include "described_arguments.hpp"
-#include "keyword_method.hpp"
+#include "codec/kinds.hpp"
+#include "described_method.hpp"
 #include "misuse.hpp"
 #include "open_store.hpp"
 #include "protocol/jobs_encode_reply.hpp"
@@ -26,14 +26,9 @@ py::object data_of(const Reply& reply, Kind kind, const char* member) {
   return sink.take()[member];
 }
 
-template <class Request>
-JsonDict queue_of(const Queues& self, Request request) {
-  return JsonDict(data_of(self.store->run(std::move(request)), kKindOf<Request>, "queue"));
-}
-// For a request that has no member but the name of a queue.
-template <class Request>
-JsonDict named_queue(const Queues& self, const Str& name) {
-  return queue_of(self, Request{std::string(text(name, "name"))});
+JsonDict queue_of(const Queues& self, Operation&& operation) {
+  const Kind kind = kind_of(operation);
+  return JsonDict(data_of(self.store->run(std::move(operation)), kind, "queue"));
 }
 
 QueueDicts list(const Queues& self) { return QueueDicts(data_of(self.store->run(QueueList{}), Kind::queue_list, "queues")); }
@@ -63,13 +58,11 @@ JsonDict set(const Queues& self, const Str& name, const py::KWArgs<AnyValue>& gi
 }  // namespace
 
 void bind_queues(py::module_& module) {
-  py::class_<Queues>(module, "Queues")
-      .def("set", &set, py::arg("name"))
-      .def("get", &named_queue<QueueGet>, py::arg("name"))
-      .def("pause", &named_queue<QueuePause>, py::arg("name"))
-      .def("resume", &named_queue<QueueResume>, py::arg("name"))
-      .def("list", &list)
-      .def("stats", &stats, py::arg("name") = py::none());
+  py::class_<Queues> bound(module, "Queues");
+  DescribedMethod<QueueGet, &queue_of>::bind(bound, "get");
+  DescribedMethod<QueuePause, &queue_of>::bind(bound, "pause");
+  DescribedMethod<QueueResume, &queue_of>::bind(bound, "resume");
+  bound.def("set", &set, py::arg("name")).def("list", &list).def("stats", &stats, py::arg("name") = py::none());
 }
 
 }  // namespace resonate::python

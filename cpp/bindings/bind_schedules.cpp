@@ -3,7 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
-#include "described_arguments.hpp"
+#include "described_method.hpp"
 #include "requests.hpp"
 
 namespace resonate::python {
@@ -25,15 +25,11 @@ ScheduleRecord create(const Schedules& self, const Str& id, const Str& cron, con
   return {std::move(reply.schedule)};
 }
 
-ScheduleRecord get_schedule(const Schedules& self, const Str& id) { return {self.store->run(ScheduleGet{id_of(id)}).schedule}; }
-
-void remove_schedule(const Schedules& self, const Str& id) { self.store->run(ScheduleDelete{id_of(id)}); }
-
-ScheduleRecord pause_schedule(const Schedules& self, const Str& id) { return {self.store->run(SchedulePause{id_of(id)}).schedule}; }
-
-ScheduleRecord resume_schedule(const Schedules& self, const Str& id) {
-  return {self.store->run(ScheduleResume{id_of(id)}).schedule};
+ScheduleRecord run_for_schedule(const Schedules& self, Operation&& operation) {
+  return {self.store->run(std::move(operation)).schedule};
 }
+
+void remove_schedule(const Schedules& self, Operation&& operation) { self.store->run(std::move(operation)); }
 
 SchedulePage search_schedules(const Schedules& self, const OptionalStr& id, const StringMapping& tags, const Int& limit,
                               const OptionalStr& cursor) {
@@ -44,14 +40,15 @@ SchedulePage search_schedules(const Schedules& self, const OptionalStr& id, cons
 }  // namespace
 
 void bind_schedules(py::module_& module) {
-  py::class_<Schedules>(module, "Schedules")
+  py::class_<Schedules> bound(module, "Schedules");
+  DescribedMethod<ScheduleGet, &run_for_schedule>::bind(bound, "get");
+  DescribedMethod<SchedulePause, &run_for_schedule>::bind(bound, "pause");
+  DescribedMethod<ScheduleResume, &run_for_schedule>::bind(bound, "resume");
+  DescribedMethod<ScheduleDelete, &remove_schedule>::bind(bound, "delete");
+  bound
       .def("create", &create, py::arg("id"), py::arg("cron"), py::kw_only(), py::arg("promise_id") = "{{.id}}.{{.timestamp}}",
            py::arg("promise_timeout"), py::arg("param") = py::none(), py::arg("headers") = py::none(), py::arg("tags") = py::none(),
            py::arg("job") = py::none())
-      .def("get", &get_schedule, py::arg("id"))
-      .def("delete", &remove_schedule, py::arg("id"))
-      .def("pause", &pause_schedule, py::arg("id"))
-      .def("resume", &resume_schedule, py::arg("id"))
       .def("search", &search_schedules, py::arg("id") = py::none(), py::kw_only(), py::arg("tags") = py::none(),
            py::arg("limit") = 10, py::arg("cursor") = py::none())
       .def("__repr__",

@@ -3,7 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
-#include "keyword_method.hpp"
+#include "described_method.hpp"
 #include "requests.hpp"
 #include "state_types.hpp"
 
@@ -19,8 +19,6 @@ Claim claim_of(Reply reply) {
           .preload = std::move(reply.preload),
           .preload_cut = reply.preload_cut};
 }
-
-TaskRecord get(const Tasks& self, const Str& id) { return self.store->run_for_task(TaskGet{id_of(id)}); }
 
 Claim create(const Tasks& self, const Str& id, const OptionalInstant& timeout_at, const Str& pid, const DurationArgument& ttl,
              const OptionalDuration& timeout, const OptionalStr& target, const AnyValue& param, const StringMapping& headers,
@@ -61,13 +59,9 @@ PromiseRecord fulfill(const Tasks& self, const Str& id, const Int& version, cons
                   .action = promise_settle(text(id, "id"), text(state, "state"), value, headers, idempotency_key)});
 }
 
-void release(const Tasks& self, const Str& id, const Int& version) {
-  self.store->run(TaskRelease{.id = id_of(id), .version = integer(version, "version")});
-}
+TaskRecord get(const Tasks& self, Operation&& operation) { return self.store->run_for_task(std::move(operation)); }
 
-void halt(const Tasks& self, const Str& id) { self.store->run(TaskHalt{id_of(id)}); }
-
-void resume(const Tasks& self, const Str& id) { self.store->run(TaskContinue{id_of(id)}); }
+void run(const Tasks& self, Operation&& operation) { self.store->run(std::move(operation)); }
 
 void heartbeat(const Tasks& self, const Str& pid, const Held& tasks) {
   self.store->run(TaskHeartbeat{.pid = std::string(text(pid, "pid")), .tasks = held<TaskRef>(tasks, "tasks")});
@@ -85,7 +79,7 @@ TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalTaskStat
 constexpr const char* kClaimType = "resonate_core._core.Claim";
 
 void bind_claiming(py::class_<Tasks>& bound) {
-  bound.def("get", &get, py::arg("id"));
+  DescribedMethod<TaskGet, &get>::bind(bound, "get");
 
   KeywordMethod<&create>::bind(bound, "create",
                                {{{"id", Given::required},
@@ -113,10 +107,10 @@ void bind_claiming(py::class_<Tasks>& bound) {
 void bind_running(py::class_<Tasks>& bound) {
   bound.def("suspend", &suspend, py::arg("id"), py::arg("version"), py::arg("awaiting"))
       .def("fulfill", &fulfill, py::arg("id"), py::arg("version"), py::arg("value") = py::none(), py::kw_only(),
-           py::arg("state") = "resolved", py::arg("headers") = py::none(), py::arg("idempotency_key") = py::none())
-      .def("release", &release, py::arg("id"), py::arg("version"))
-      .def("halt", &halt, py::arg("id"))
-      .def("resume", &resume, py::arg("id"));
+           py::arg("state") = "resolved", py::arg("headers") = py::none(), py::arg("idempotency_key") = py::none());
+  DescribedMethod<TaskRelease, &run>::bind(bound, "release");
+  DescribedMethod<TaskHalt, &run>::bind(bound, "halt");
+  DescribedMethod<TaskContinue, &run>::bind(bound, "resume");
 }
 
 }  // namespace

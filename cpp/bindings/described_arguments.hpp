@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "arguments.hpp"
 #include "codec/described_read.hpp"
@@ -16,6 +17,7 @@ namespace resonate::python {
 
 using PolicyArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
 using MembersArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
+using TextsArgument = Shown<"str | collections.abc.Iterable[str] | None">;
 using RetentionArgument = Shown<"int | datetime.timedelta | typing.Literal['kept'] | None">;
 
 // A duration of 0 or more, or "kept".
@@ -68,31 +70,37 @@ T described_argument(py::handle given, const char* argument) {
   }
 }
 
-// The type of a keyword for a member, as signatures show it.
+// The type of an argument for a member, as signatures show it.
 template <class T, std::size_t I>
 constexpr const char* keyword_type() {
   constexpr const auto& rules = kField<T, I>;
   using M = MemberType<T, I>;
+  if constexpr (rules.presence == Presence::required) {
+    if constexpr (rules.unit == Unit::duration) return DurationArgument::type_name();
+    if constexpr (std::is_same_v<M, std::int64_t>) return Int::type_name();
+    if constexpr (std::is_same_v<M, std::string>) return Str::type_name();
+  }
   if constexpr (rules.null_is_kept) return RetentionArgument::type_name();
   if constexpr (rules.unit == Unit::duration) return OptionalDuration::type_name();
   if constexpr (rules.unit == Unit::instant) return OptionalInstant::type_name();
   if constexpr (std::is_same_v<M, std::int64_t>) return OptionalInt::type_name();
   if constexpr (std::is_same_v<M, bool>) return OptionalBool::type_name();
+  if constexpr (std::is_same_v<M, double>) return OptionalNumber::type_name();
+  if constexpr (std::is_same_v<M, std::vector<std::string>>) return TextsArgument::type_name();
   if constexpr (std::is_same_v<M, std::string>) return OptionalStr::type_name();
   if constexpr (std::is_same_v<M, StringMap>) return StringMapping::type_name();
   if constexpr (Described<M>) return MembersArgument::type_name();
   return AnyValue::type_name();
 }
 
-// A keyword that was given, or None: a Setting is then cleared, and everything else stays as it is.
+// An argument that was given, or None: a Setting is then cleared, and another optional member stays as it is.
 template <class T, std::size_t I>
-void set_member(T& to, py::handle given) {
+void set_member(T& to, py::handle given, const char* name = identifier_of(kField<T, I>.field)) {
   constexpr const auto& rules = kField<T, I>;
-  constexpr const char* kName = identifier_of(rules.field);
   using M = MemberType<T, I>;
   auto& place = rules.access(to);
   if constexpr (kIsA<Setting, std::remove_reference_t<decltype(place)>>) place.given = true;
-  if (given.is_none()) return;
+  if (rules.presence != Presence::required && given.is_none()) return;
   const auto put = [&](M value) {
     if constexpr (kIsA<Setting, std::remove_reference_t<decltype(place)>>) {
       place.value = std::move(value);
@@ -101,21 +109,25 @@ void set_member(T& to, py::handle given) {
     }
   };
   if constexpr (rules.null_is_kept) {
-    put(retention(given, kName));
+    put(retention(given, name));
   } else if constexpr (rules.unit == Unit::duration) {
-    put(duration(given, kName));
+    put(duration(given, name));
   } else if constexpr (rules.unit == Unit::instant) {
-    put(instant(given, kName));
+    put(instant(given, name));
   } else if constexpr (std::is_same_v<M, std::int64_t>) {
-    put(integer(given, kName));
+    put(integer(given, name));
   } else if constexpr (std::is_same_v<M, bool>) {
-    put(boolean(given, kName));
+    put(boolean(given, name));
+  } else if constexpr (std::is_same_v<M, double>) {
+    put(number(given, name));
+  } else if constexpr (std::is_same_v<M, std::vector<std::string>>) {
+    put(PyUnicode_Check(given.ptr()) ? std::vector{std::string(text(given, name))} : texts(given, name));
   } else if constexpr (std::is_same_v<M, std::string>) {
-    put(std::string(text(given, kName)));
+    put(std::string(text(given, name)));
   } else if constexpr (std::is_same_v<M, StringMap>) {
-    put(string_map(given, kName));
+    put(string_map(given, name));
   } else {
-    put(described_argument<M>(given, kName));
+    put(described_argument<M>(given, name));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
@@ -76,6 +77,20 @@ inline PyObject* interned(const char* name) {
   return made;
 }
 
+// What `run` returns, as a new reference.
+template <class Run>
+PyObject* result_of(Run run) {
+  using Result = std::invoke_result_t<Run>;
+  if constexpr (std::is_void_v<Result>) {
+    run();
+    return py::none().release().ptr();
+  } else if constexpr (std::is_base_of_v<py::object, Result>) {
+    return run().release().ptr();
+  } else {
+    return py::cast(run()).release().ptr();
+  }
+}
+
 template <auto Function>
 class KeywordMethod;
 
@@ -112,11 +127,7 @@ class KeywordMethod<Function> {
   template <std::size_t... I>
   static PyObject* invoke(PyObject* self, const std::array<PyObject*, kSize>& places, std::index_sequence<I...>) {
     const Self& object = instance_of<Self>(self);
-    if constexpr (std::is_base_of_v<py::object, Result>) {
-      return Function(object, py::reinterpret_borrow<Arguments>(places[I])...).release().ptr();
-    } else {
-      return py::cast(Function(object, py::reinterpret_borrow<Arguments>(places[I])...)).release().ptr();
-    }
+    return result_of([&] { return Function(object, py::reinterpret_borrow<Arguments>(places[I])...); });
   }
 
   inline static const char* name_ = nullptr;
@@ -140,9 +151,10 @@ class KeywordMethod<Function> {
  private:
   static PyObject* call(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* keywords) noexcept {
     return guarded([&] {
-      std::array<PyObject*, kMostParameters> places{};
+      std::array<PyObject*, kMostParameters> places;
+      std::fill_n(places.begin(), parameters_.size(), nullptr);
       sort_arguments(name_, parameters_.data(), names_.data(), parameters_.size(), given, positional, keywords, places.data());
-      return py::cast(Function(instance_of<Self>(self), places.data())).release().ptr();
+      return result_of([&] { return Function(instance_of<Self>(self), places.data()); });
     });
   }
 

@@ -117,8 +117,7 @@ struct Queues {
 struct Views {
   std::shared_ptr<OpenStore> store;
 };
-// What workers and operators ask of jobs has files of its own.
-void bind_job_members(py::class_<JobRecord>& bound);
+// The requests of workers and of operators on jobs, each in a file of its own.
 void bind_claims(py::class_<Jobs>& bound);
 void bind_job_inspection(py::class_<Jobs>& bound);
 
