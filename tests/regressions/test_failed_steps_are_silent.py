@@ -218,9 +218,9 @@ def test_every_view_of_a_dashboard_in_the_process_shows_it():
             while told not in (await view("why", id="order-1"))["sentence"]:
                 await asyncio.sleep(0.01)
             shown = await view("workflow", id="order-1")
-            assert told in shown["stuck"]["sentence"]
+            assert told in shown["why"]["sentence"]
             assert told in shown["tree"]["children"][0]["note"]
-            assert told in (await view("promise", id="order-1:1"))["stuck"]["sentence"]
+            assert told in (await view("promise", id="order-1:1"))["why"]["sentence"]
             (root,) = (await view("workflows"))["items"]
             assert told in root["note"]
         await resonate.stop()

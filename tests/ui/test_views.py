@@ -154,7 +154,7 @@ def test_pages_hold_all_once(filled: Any, view: str, query: dict[str, Any], kept
 def test_one_job(ui: Client) -> None:
     made = ui.see("job", id="archived")
     assert made["job"]["attempts"][0]["error"]["code"] == "Boom" and made["job"]["error"]["data"].startswith("Traceback")
-    assert made["job"]["payload"]["json"]["to"] == "ada" and made["stuck"]["stuck"] is True
+    assert made["job"]["payload"]["json"]["to"] == "ada" and made["why"]["stuck"] is True
     assert ui.see("job", id="flow.mail")["awaitedBy"] == [
         {"id": "flow", "kind": "task", "state": "suspended", "address": None, "func": "order"}
     ]
@@ -167,7 +167,7 @@ def test_a_workflow(ui: Client) -> None:
     assert root["func"] == "order" and root["task"]["state"] == "suspended"
     made = ui.see("workflow", id="flow")
     assert [call["id"] for call in made["tree"]["children"]] == ["flow.1", "flow.mail"] and made["count"] == 3
-    assert made["tree"]["children"][1]["job"]["state"] == "pending" and made["stuck"]["chain"][0]["id"] == "flow.1"
+    assert made["tree"]["children"][1]["job"]["state"] == "pending" and made["why"]["chain"][0]["id"] == "flow.1"
     promise = ui.see("promise", id="flow")
     assert set(promise["awaits"]) == {"flow.1", "flow.mail"} and promise["promise"]["param"]["json"]["func"] == "order"
     assert ui.see("workflow", id="flow.1")["tree"]["id"] == "flow.1"

@@ -81,7 +81,7 @@ def job(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[st
         "promise": records.promise(access, promise, type=found["type"], brief=True),
         "awaitedBy": awaited_by(access, id),
         "group": group,
-        "stuck": why_in(access, id, dashboard.listening).to_dict(),
+        "why": why_in(access, id, dashboard.listening).to_dict(),
         "related": {
             "root": tags.get("resonate:origin") if tags.get("resonate:origin") != id else None,
             "schedule": tags.get("resonate:schedule"),

@@ -100,7 +100,7 @@ def workflow(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> di
         "tree": made[id],
         "count": len(calls),
         "cut": len(calls) >= _MOST_CALLS,
-        "stuck": why_in(access, id, dashboard.listening).to_dict(),
+        "why": why_in(access, id, dashboard.listening).to_dict(),
         "timeline": _timeline(access, calls),
         "messages": message_items(access, messages, dashboard),
     }
@@ -140,7 +140,7 @@ def promise(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dic
         "job": None if job is None else records.job(access, job, most=most),
         "awaitedBy": awaited_by(access, id),
         "awaits": awaited_by_task(access, id, found) if suspended else [],
-        "stuck": why_in(access, id, dashboard.listening).to_dict(),
+        "why": why_in(access, id, dashboard.listening).to_dict(),
         "messages": message_items(access, access.messages(id), dashboard),
     }
 

@@ -19,7 +19,7 @@ function Whole({ of }) {
   const { job } = of;
   return html`<${Head} title=${html`<${Id} of=${job.id} whole />`} crumbs=${html`<a href=${href("jobs")}>Jobs</a> / <a href=${href("queue", { name: job.queue })}>${job.queue}</a>`}
       lead=${html`<span class="row"><${State} of=${job.state} /><span>${job.type}</span><span>sent ${when(job.sentAt)}</span></span>`}><${Actions} of=${job} /></${Head}>
-    <div class="stack"><${WhyCard} of=${of.stuck} />
+    <div class="stack"><${WhyCard} of=${of.why} />
       ${job.report && html`<${Report} of=${job.report} running=${job.state === "running"} />`}
       <div class="columns wide-first"><div class="stack"><${Attempts} of=${job} /><${Card} title="States"><${Machine} job=${job} /></${Card}>
         <${Card} title="Payload" actions=${job.payload?.kind === "json" && html`<${Copy} always of=${text.json(job.payload.json)} label="Copy payload" />`}><${Value} of=${job.payload} label="Payload" />${job.payload?.truncated && html`<a href=${href("job", { id: job.id, full: 1 })}>Show all</a>`}</${Card}>

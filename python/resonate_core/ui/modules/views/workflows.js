@@ -46,7 +46,7 @@ function Whole({ of, id, call }) {
   const shown = find(of.tree, chosen ?? of.root) ?? of.tree;
   return html`<${Head} title=${html`<${Id} of=${of.root} whole />`} crumbs=${html`<a href=${href("workflows")}>Workflows</a>`}
       lead=${html`<span class="row"><${State} of=${of.tree.state} /><span>${of.tree.func}</span><span>created ${when(of.tree.promise.createdAt)}</span><span>${text.count(of.count, "call")}${of.cut ? ", of which 2,000 are shown" : ""}</span></span>`}><${Actions} promise=${of.tree.promise} task=${of.tree.task} job=${of.tree.job} /></${Head}>
-    <div class="stack"><${WhyCard} of=${of.stuck} />
+    <div class="stack"><${WhyCard} of=${of.why} />
       ${of.timeline && html`<${Card} title="Timeline"><${Plain} load=${timeline} data=${of.timeline} options=${{ selected: chosen }} label="Timeline" on=${{ "timeline-select": ({ id: one }) => one && choose(one) }} /></${Card}>`}
       <div class="columns wide-first"><${Card} title="Calls" flush><${Tree} key=${of.root} root=${of.tree} selected=${shown.id} choose=${choose} label="Calls of ${of.root}" /></${Card}>
       <${Call} of=${shown} root=${of.root} /></div>
@@ -66,7 +66,7 @@ function Call({ of: call, root }) {
       ${call.id !== root && html`<div class="row call-actions"><${Actions} promise=${promise} task=${task} job=${call.job} /></div>`}</${Card}>
     <${Card} title="Argument"><${Value} of=${promise?.param} label="Argument" /></${Card}>
     ${promise?.state !== "pending" && html`<${Card} title="Value"><${Value} of=${promise?.value} label="Value" /></${Card}>`}
-    ${call.id !== root && html`<${WhyCard} of=${view.data?.stuck} />`}<${Awaiters} of=${view.data?.awaitedBy ?? []} /></div>`;
+    ${call.id !== root && html`<${WhyCard} of=${view.data?.why} />`}<${Awaiters} of=${view.data?.awaitedBy ?? []} /></div>`;
 }
 
 const STATES = [["resolved", "resolved: it succeeded"], ["rejected", "rejected: it failed"], ["rejected_canceled", "cancelled"]];
