@@ -24,7 +24,7 @@ from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..base.states import ONE_OR_MANY
 from .call import Data, RefusedAction, nothing, refusal
 
-__all__ = ["batch_of_jobs", "batch_of_promises", "may_repeat", "reader_of"]
+__all__ = ["REPLY_MEMBER", "batch_of_jobs", "batch_of_promises", "may_repeat", "reader_of"]
 
 
 def _promise(answer: Data | Promise) -> Promise:
@@ -67,53 +67,53 @@ def _queues(answer: Data) -> list[dict[str, Any]]:
     return answer["queues"]  # type: ignore[no-any-return]
 
 
+#: The member that the data of a reply must have, by the kind of the request. Replies to other kinds need none.
+REPLY_MEMBER: Mapping[str, str] = {
+    kind: member
+    for member, kinds in {
+        "promise": "promise.get promise.create promise.settle promise.register_callback promise.register_listener task.fulfill",
+        "promises": "promise.search",
+        "task": "task.get",
+        "tasks": "task.search",
+        "schedule": "schedule.get schedule.create schedule.pause schedule.resume",
+        "schedules": "schedule.search",
+        "job": "job.enqueue job.get job.start job.complete job.fail job.release job.snooze job.report",
+        "jobs": "job.search job.claim job.enqueue_many job.start_many job.complete_many",
+        "queue": "queue.set queue.get queue.pause queue.resume",
+        "queues": "queue.list job.stats",
+    }.items()
+    for kind in kinds.split()
+}
+_READ_MEMBER: Mapping[str, Callable[[Any], Any]] = {
+    "promise": _promise,
+    "promises": PromisePage.from_dict,
+    "task": lambda answer: Task.from_dict(answer["task"]),
+    "tasks": TaskPage.from_dict,
+    "schedule": _schedule,
+    "schedules": SchedulePage.from_dict,
+    "job": _job,
+    "jobs": JobBatch.from_dict,
+    "queue": _queue,
+    "queues": _queues,
+}
 _READ: Mapping[str, Callable[[Any], Any]] = {
-    "promise.create": _promise,
-    "promise.get": _promise,
-    "promise.settle": _promise,
-    "promise.register_callback": _promise,
-    "promise.register_listener": _promise,
-    "promise.search": PromisePage.from_dict,
-    "task.get": lambda answer: Task.from_dict(answer["task"]),
+    **{kind: _READ_MEMBER[member] for kind, member in REPLY_MEMBER.items()},
     "task.create": Claim.from_dict,
     "task.acquire": Claim.from_dict,
     "task.release": nothing,
-    "task.fulfill": lambda answer: Promise.from_dict(answer["promise"]),
     "task.suspend": _suspended,
     "task.fence": _fenced,
     "task.heartbeat": nothing,
     "task.halt": nothing,
     "task.continue": nothing,
-    "task.search": TaskPage.from_dict,
-    "schedule.create": _schedule,
-    "schedule.get": _schedule,
     "schedule.delete": nothing,
-    "schedule.pause": _schedule,
-    "schedule.resume": _schedule,
-    "schedule.search": SchedulePage.from_dict,
-    "job.enqueue": _job,
-    "job.get": _job,
-    "job.claim": JobBatch.from_dict,
-    "job.start": _job,
     "job.start_many": _statuses,
     "job.heartbeat": JobHeartbeat.from_dict,
-    "job.complete": _job,
     "job.complete_many": _statuses,
-    "job.fail": _job,
-    "job.release": _job,
-    "job.snooze": _job,
-    "job.report": _job,
     "job.cancel": _job,
     "job.run": _job,
     "job.archive": _job,
     "job.delete": nothing,
-    "job.search": JobBatch.from_dict,
-    "queue.set": _queue,
-    "queue.get": _queue,
-    "queue.pause": _queue,
-    "queue.resume": _queue,
-    "queue.list": _queues,
-    "job.stats": _queues,
 }
 
 #: The kinds of requests that can run twice with the effect and the reply of one run.

@@ -15,6 +15,7 @@ from .._foreign_text import clean, excerpt
 from ..base.json_numbers import finite, int64
 from ..base.states import JOB_STATES, ONE_OR_MANY
 from ..calls.call import RefusedAction
+from ..calls.replies import REPLY_MEMBER
 from ..errors import NoEnvelope, ResonateError
 
 __all__ = ["bounded", "checked", "counted", "integer", "parsed", "result_of", "statuses_of", "text", "used"]
@@ -189,25 +190,6 @@ _LISTS: dict[str, Callable[[Any], object]] = {
     "schedules": Schedule.from_dict,
     "queues": _queue,
 }
-#: The members that the data of a reply must have, by the kind of the request. A kind that is not named here has none.
-_MEMBERS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        ("promise.get", "promise.create", "promise.settle", "promise.register_callback", "promise.register_listener"),
-        ("promise",),
-    ),
-    "promise.search": ("promises",),
-    "task.get": ("task",),
-    "task.search": ("tasks",),
-    "task.fulfill": ("promise",),
-    **dict.fromkeys(("schedule.get", "schedule.create", "schedule.pause", "schedule.resume"), ("schedule",)),
-    "schedule.search": ("schedules",),
-    **dict.fromkeys(
-        ("job.enqueue", "job.get", "job.start", "job.complete", "job.fail", "job.release", "job.snooze", "job.report"), ("job",)
-    ),
-    **dict.fromkeys(("job.search", "job.claim", "job.enqueue_many", "job.start_many", "job.complete_many"), ("jobs",)),
-    **dict.fromkeys(("queue.set", "queue.get", "queue.pause", "queue.resume"), ("queue",)),
-    **dict.fromkeys(("queue.list", "job.stats"), ("queues",)),
-}
 #: Requests that answer each item of a list on its own.
 _ITEMS = ("job.enqueue_many", "job.start_many", "job.complete_many")
 #: The nouns of requests whose reply is the record that they name.
@@ -236,14 +218,13 @@ def checked(request: Mapping[str, Any], data: Any) -> dict[str, Any]:
     kind, asked = request["kind"], request["data"]
     _object("data", data)
     bounded(data)
-    members = _MEMBERS.get(kind, ())
+    needed = REPLY_MEMBER.get(kind)
     if kind in ONE_OR_MANY:
-        members = ("job",) if "id" in asked and kind != "job.delete" else ()
+        needed = "job" if "id" in asked and kind != "job.delete" else None
         if "id" not in asked:
             counted(data)
-    for member in members:
-        if member not in data:
-            raise KeyError(f"{member} is missing")
+    if needed is not None and needed not in data:
+        raise KeyError(f"{needed} is missing")
     if isinstance(data.get("data"), dict) and isinstance(data.get("kind"), str):  # an acquire of 2025-01-15
         data_of_records: dict[str, Any] = data["data"]
     else:

@@ -33,6 +33,9 @@ NEEDS = {
     "job_delete": pools.STATES,
     "job_get": pools.STATES,
 }
+#: Of what is drawn of a job: the instants, in ms from now, and what is no member of this name. The rest are members as they are.
+_RELATIVE = ("goodUntil", "deadline", "sentAt")
+_RESOLVED = ("who", "tags", "process")
 
 
 def given(**members: Any) -> Data:
@@ -171,28 +174,9 @@ class JobResolver(Resolver):
         names = pools.JOB_IDS + pools.PROMISE_IDS
         data = given(
             id=ABSENT if drawn["who"] is None else names[drawn["who"]],
-            queue=drawn["queue"],
-            type=drawn["type"],
-            payload=drawn["payload"],
-            goodUntil=self.relative(drawn["goodUntil"]),
-            deadline=self.relative(drawn["deadline"]),
-            sentAt=self.relative(drawn["sentAt"]),
+            **{name: value for name, value in drawn.items() if name not in (*_RELATIVE, *_RESOLVED)},
+            **{name: self.relative(drawn[name]) for name in _RELATIVE},
         )
-        plain = (
-            "priority",
-            "timeout",
-            "retention",
-            "maxRetries",
-            "retryPolicy",
-            "onExhausted",
-            "lifecycle",
-            "uniqueKey",
-            "uniqueFor",
-            "group",
-            "cancelWithAwaiters",
-            "goodFor",
-        )
-        data.update(given(**{name: drawn[name] for name in plain}))
         if drawn["tags"]:
             data["tags"] = self.tags(drawn["tags"])
         if drawn["process"] is not ABSENT:
