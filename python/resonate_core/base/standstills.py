@@ -14,7 +14,7 @@ from .per_process import PerProcess
 if TYPE_CHECKING:
     from .._core import Store
 
-__all__ = ["HeldSlot", "Standstill", "awaiting", "awaits", "note", "said_of", "standstills_of"]
+__all__ = ["HeldSlot", "Standstill", "awaiting", "awaits", "note", "standstill_line", "standstills_of"]
 
 #: The most jobs that a sentence names.
 _MOST_NAMED = 10
@@ -86,12 +86,12 @@ class Standstill:
         return f"worker {self.worker!r} stands still, its slots are held by: {'; '.join([*named, *rest])}"
 
 
-def said_of(worker: str) -> str:
+def standstill_line(worker: str) -> str:
     """Return the line that such a worker adds to the reports of its jobs, so that other processes know of the standstill.
 
     Example:
-        >>> from resonate_core.base.standstills import said_of
-        >>> said_of("w")
+        >>> from resonate_core.base.standstills import standstill_line
+        >>> standstill_line("w")
         "worker 'w' stands still: all of its slots are held by jobs that wait or do not return"
     """
     return f"worker {worker!r} stands still: all of its slots are held by jobs that wait or do not return"

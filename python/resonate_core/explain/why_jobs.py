@@ -7,14 +7,14 @@ from typing import Any
 
 from ..base.instants import NEVER, counted, when
 from ..base.rates import claimable_at
-from ..base.standstills import Standstill, said_of, standstills_of
+from ..base.standstills import Standstill, standstill_line, standstills_of
 from ..base.states import ENDED_AT, expires_at
 from .reasons import Advice, Next, Reason
 from .store_queries import batch_ready_at, jobs_in, leases_in, queue_row, waiting_in
 from .store_reader import StoreReader
 from .unknown_types import put_back
 
-__all__ = ["next_token", "place_free", "standstill_of", "why_job"]
+__all__ = ["next_token", "place_free", "standstill_in", "why_job"]
 
 #: The most running jobs of a queue whose reports are read.
 _MOST_REPORTING = 20
@@ -35,7 +35,7 @@ def why_job(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     return tell(reader, job)
 
 
-def _said(job: Mapping[str, Any], sentence: str, next: Next | None, **more: Any) -> Reason:
+def _reason(job: Mapping[str, Any], sentence: str, next: Next | None, **more: Any) -> Reason:
     return Reason(job["id"], "job", job["state"], f"Job {job['id']} {sentence}", next, **more)
 
 
@@ -64,7 +64,7 @@ def _pending(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     known: Mapping[str, Any] = data["queue"] if status == 200 else {"paused": False, "active": 0}
     if known["paused"]:
         advice: tuple[Advice, ...] = (("resume the queue", ("queue.resume", {"queue": queue})),)
-        return _said(job, f"is pending: queue {queue} is paused.", _ends(job), stuck=True, advice=advice)
+        return _reason(job, f"is pending: queue {queue} is paused.", _ends(job), stuck=True, advice=advice)
     limit = known.get("concurrency")
     if limit is not None and known["active"] >= limit:
         raise_it: tuple[Advice, ...] = (
@@ -72,23 +72,23 @@ def _pending(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
         )
         sentence = f"is pending: queue {queue} has reached its limit of {limit} claimed and running jobs."
         held = [one["id"] for one in leases_in(reader, queue)[:3]]
-        return _said(job, sentence, _ends(job, place_free(reader, queue)), waits_for=held, advice=raise_it)
+        return _reason(job, sentence, _ends(job, place_free(reader, queue)), waits_for=held, advice=raise_it)
     token = next_token(reader, queue)
     if token is not None and token > now:
         next = Next("the rate of the queue allows a claim", token)
-        return _said(job, f"is pending: queue {queue} has reached its rate.", _ends(job, next))
+        return _reason(job, f"is pending: queue {queue} has reached its rate.", _ends(job, next))
     waiting = waiting_in(reader, queue)
     ahead = f", with {counted(waiting - 1, 'other job')}" if waiting > 1 else ""
     since = when(job["enqueuedAt"], now)
-    still = standstill_of(reader, queue)
+    still = standstill_in(reader, queue)
     if still is not None:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}: {still}."
-        return _said(job, sentence, _ends(job), stuck=True, advice=_AT_A_STANDSTILL)
+        return _reason(job, sentence, _ends(job), stuck=True, advice=_AT_A_STANDSTILL)
     if not known["active"]:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}: no worker holds a job of this queue."
     else:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}; its workers are busy with other jobs."
-    return _said(job, sentence, _ends(job))
+    return _reason(job, sentence, _ends(job))
 
 
 def place_free(reader: StoreReader, queue: str) -> Next | None:
@@ -118,13 +118,13 @@ def _scheduled(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
             longest = {**limits, "maxDelay": max(1, 10 * limits.get("grace", _GRACE))}
             advice = (("set a maxDelay, from the next job on", ("queue.set", {"queue": job["queue"], "groups": longest})),)
         next = Next("the batch is ready", due, is_step=True) if due is not None and row is not None else None
-        return _said(job, sentence, _ends(job, next), advice=advice)
+        return _reason(job, sentence, _ends(job, next), advice=advice)
     at = job["processAt"]
     next = Next("it becomes pending", at, is_step=True)
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
     if put_back(job) is not None:
         run = ((f"start a worker that has a handler for type {job['type']!r}", None), *run)
-    return _said(job, f"is scheduled for {when(at, now)}{_snoozed(reader, job)}.", _ends(job, next), advice=run)
+    return _reason(job, f"is scheduled for {when(at, now)}{_snoozed(reader, job)}.", _ends(job, next), advice=run)
 
 
 def _snoozed(reader: StoreReader, job: Mapping[str, Any]) -> str:
@@ -143,7 +143,7 @@ def _retry(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     next = Next("its next attempt can start", at, is_step=True)
     sentence = f"waits for retry {job['retryCount']} of {job['maxRetries']} at {when(at, now)}{_failure(reader, job)}."
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
-    return _said(job, sentence, _ends(job, next), advice=run)
+    return _reason(job, sentence, _ends(job, next), advice=run)
 
 
 def _archived(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
@@ -157,7 +157,7 @@ def _archived(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     )
     if job["retryCount"] < job["maxRetries"]:
         sentence = f"is archived{_failure(reader, job)}; its awaiters keep waiting until a person runs or cancels it."
-    return _said(job, sentence, _ends(job), stuck=True, advice=advice)
+    return _reason(job, sentence, _ends(job), stuck=True, advice=advice)
 
 
 def _held(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
@@ -168,46 +168,46 @@ def _held(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
         lease = Next(f"its lease ends unless {worker} renews it; then {then}", ends, is_step=True)
     cancel: tuple[Advice, ...] = (("cancel the job", ("job.cancel", {"id": job["id"]})),)
     if job["state"] == "claimed":
-        return _said(job, f"is claimed by {worker} and has not started.", _ends(job, lease), advice=cancel)
+        return _reason(job, f"is claimed by {worker} and has not started.", _ends(job, lease), advice=cancel)
     since, others = when(job["startedAt"], now), [lease]
     if "timeout" in job:
         at = job["startedAt"] + job["timeout"]
         others.append(Next("its attempt fails with TaskTimeout", at, is_step=True))
-    still = standstill_at(reader, job)
+    still = _standstill_of_holder(reader, job)
     if still is not None:
         waits = next((slot.awaits for slot in still.held if slot.id == job["id"]), ())
         sentence = f"is run by {worker} since {since}; {still.sentence(reader.sees)}."
-        return _said(job, sentence, _ends(job, *others), waits_for=waits, stuck=True, advice=(*cancel, *_AT_A_STANDSTILL))
-    said = _says_standstill(reader, job)
-    if said is not None:
-        return _said(job, f"is run by {worker} since {since}; {said}.", _ends(job, *others), stuck=True, advice=cancel)
-    return _said(job, f"is run by {worker} since {since}.", _ends(job, *others), advice=cancel)
+        return _reason(job, sentence, _ends(job, *others), waits_for=waits, stuck=True, advice=(*cancel, *_AT_A_STANDSTILL))
+    reported = _reported_standstill(reader, job)
+    if reported is not None:
+        return _reason(job, f"is run by {worker} since {since}; {reported}.", _ends(job, *others), stuck=True, advice=cancel)
+    return _reason(job, f"is run by {worker} since {since}.", _ends(job, *others), advice=cancel)
 
 
-def standstill_at(reader: StoreReader, job: Mapping[str, Any]) -> Standstill | None:
+def _standstill_of_holder(reader: StoreReader, job: Mapping[str, Any]) -> Standstill | None:
     """Return the standstill of the worker that holds a job, if this process runs it."""
     return next((one for one in standstills_of(reader.store) if one.worker == job.get("claimedBy")), None)
 
 
-def standstill_of(reader: StoreReader, queue: str) -> str | None:
-    """Return why a worker of a queue claims nothing, if it stands still.
+def standstill_in(reader: StoreReader, queue: str) -> str | None:
+    """Return the sentence that a worker of a queue stands still, if one does.
 
     That is known of the workers of this process, and of those of others if one of their jobs has reported it.
     """
     here = next((one for one in standstills_of(reader.store) if queue in one.queues), None)
     if here is not None:
         return here.sentence(reader.sees)
-    said = (_says_standstill(reader, job) for job in jobs_in(reader, queue, ("running",), _MOST_REPORTING))
-    return next((one for one in said if one is not None), None)
+    reported = (_reported_standstill(reader, job) for job in jobs_in(reader, queue, ("running",), _MOST_REPORTING))
+    return next((one for one in reported if one is not None), None)
 
 
-def _says_standstill(reader: StoreReader, job: Mapping[str, Any]) -> str | None:
+def _reported_standstill(reader: StoreReader, job: Mapping[str, Any]) -> str | None:
     """Return the last line of the report of the running attempt, if its worker has added there that it stands still."""
     lines = job.get("report", {}).get("lines", [])
     attempts = job.get("attempts", [])
     if not lines or not attempts or lines[-1]["attempt"] != attempts[-1]["number"]:
         return None
-    if lines[-1]["text"] != said_of(job.get("claimedBy", "")):  # the line of the worker itself, not one of a handler
+    if lines[-1]["text"] != standstill_line(job.get("claimedBy", "")):  # the line of the worker itself, not one of a handler
         return None
     return reader.said(job, lines[-1]["text"])
 
@@ -228,4 +228,4 @@ def _final(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
         reason += f"; {counted(len(waiting), 'message')} about it {are} not delivered, the first to {waiting[0]['address']}"
     elif row is not None and row["callbacks"]:
         next = Next(f"{len(row['callbacks'])} awaiters are notified now", now, is_step=True)
-    return _said(job, f"{word} at {when(at, now)}{reason}.", next)
+    return _reason(job, f"{word} at {when(at, now)}{reason}.", next)

@@ -9,7 +9,7 @@ from ..base.instants import NEVER, counted, when
 from .reasons import Advice, Next, Reason
 from .store_queries import jobs_in, put_back_of
 from .store_reader import StoreReader
-from .why_jobs import place_free, standstill_of
+from .why_jobs import place_free, standstill_in
 
 if TYPE_CHECKING:
     from .._core import JobState
@@ -68,7 +68,7 @@ def why_queue(reader: StoreReader, name: str) -> Reason | None:
         types = f"type{'s' if len(unknown) > 1 else ''} {', '.join(map(repr, unknown))}"
         text = f"{text.removesuffix('.')}; jobs of {types} are put back, because workers that claimed them have no handler."
         advice = ((f"start a worker that has a handler for {types}", None), *advice)
-    still, next = standstill_of(reader, name), _first_of(reader, name, counts)
+    still, next = standstill_in(reader, name), _first_of(reader, name, counts)
     if still is not None:
         return Reason(name, "queue", "open", f"{text.removesuffix('.')}; {still}.", next, stuck=True, advice=advice)
     return Reason(name, "queue", "open", text, next, advice=advice)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from .._core import Job
-from ..calls.call import refusal
+from .._core import Job, Jobs
+from ..calls.call import Call, refusal
+from ..calls.made import call
 from ..calls.wakeup import Watching
 from ..errors import ResonateError
 from .outcomes import Outcome
@@ -22,7 +23,7 @@ __all__ = [
     "JobSource",
     "JobSourceOwner",
     "Queues",
-    "end_request",
+    "end_call",
     "names_of",
     "refusal",
     "unless_held",
@@ -176,22 +177,29 @@ def names_of(queues: Queues) -> list[str]:
     return [queues] if isinstance(queues, str) else list(queues)
 
 
-def end_request(id: str, version: int, outcome: Outcome) -> tuple[str, dict[str, Any]]:
-    """Kind and data of the request that ends an attempt by an outcome other than completed.
+def end_call(id: str, version: int, outcome: Outcome) -> Call[Job]:
+    """The call that ends an attempt by an outcome other than completed.
 
     Example:
-        >>> from resonate_core.worker.job_source import end_request
+        >>> from resonate_core.worker.job_source import end_call
         >>> from resonate_core.worker.outcomes import Outcome
-        >>> end_request("a", 1, Outcome("snoozed", delay=5))
+        >>> snooze = end_call("a", 1, Outcome("snoozed", delay=5))
+        >>> snooze.kind, snooze.data
         ('job.snooze', {'id': 'a', 'version': 1, 'delay': 5})
     """
-    held = {"id": id, "version": version}
     if outcome.kind == "released":
-        return "job.release", held
+        return call(Jobs.release, id, version)
     if outcome.kind == "snoozed":
-        return "job.snooze", {**held, "delay": outcome.delay}
+        return call(Jobs.snooze, id, version, outcome.delay)
     failure = outcome.failure
     assert failure is not None
-    error = {"code": failure.code, "message": failure.message} | ({} if failure.data is None else {"data": failure.data})
-    after = {} if failure.retry_after is None else {"retryAfter": failure.retry_after}
-    return "job.fail", {**held, "error": error, "retryable": failure.retryable, **after}
+    return call(
+        Jobs.fail,
+        id,
+        version,
+        failure.code,
+        failure.message,
+        failure.data,
+        retryable=failure.retryable,
+        retry_after=failure.retry_after,
+    )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ..base.instants import NEVER
-from ..base.standstills import HeldSlot, Standstill, note, said_of
+from ..base.standstills import HeldSlot, Standstill, note, standstill_line
 from ..base.stopwatch import doubled
 from ..errors import ResonateError
 from ..http.deadline import within
@@ -317,7 +317,7 @@ class WorkerSession:
                     "jobs that others wait for need slots of their own: a queue and a worker for them, or a higher concurrency",
                     found.sentence(),
                 )
-                self.executor.report_waiting(said_of(name))
+                self.executor.report_waiting(standstill_line(name))
         if isinstance(self._client, StoreClient):
             note(self._client.store, name, found)
         self.standstill = found  # set last, so that its readers find all that is above

@@ -9,7 +9,7 @@ from .._core import Job, ManualClock, Store
 from ..calls.call import envelope
 from ..calls.store_threads import call_apart
 from ..errors import NotFound, ResonateError
-from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_request, refusal, unless_held
+from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_call, refusal, unless_held
 from .outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class StoreClient:
 
     def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
         """End all of them at one instant: the jobs of a batch that is tried again are due together."""
-        requests = [envelope(*end_request(id, version, outcome), corr_id=id) for id, version in held]
+        calls = [end_call(id, version, outcome) for id, version in held]
+        requests = [envelope(one.kind, one.data, corr_id=one.data["id"]) for one in calls]
         statuses = []
         for answer in self.store.apply(requests):
             status = int(answer["head"]["status"])

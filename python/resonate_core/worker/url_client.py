@@ -9,12 +9,12 @@ from typing import Any
 from .. import errors
 from .._core import Job, JobBatch, Jobs as CoreJobs, SystemClock
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
-from ..calls.call import Call, nothing, refusal
+from ..calls.call import Call, refusal
 from ..calls.made import call, made, together
 from ..calls.store_threads import MOST_OF_URL, OwnThreads
 from ..http.remote import Remote
 from ..http.server_client import BeforeProtocol
-from .job_source import MOST, NOT_HELD, Claim, Claimed, Exchanged, Held, Queues, T, end_request, names_of, unless_held
+from .job_source import MOST, NOT_HELD, Claim, Claimed, Exchanged, Held, Queues, T, end_call, names_of, unless_held
 from .outcomes import Outcome
 from .url_watch import UrlWatch
 
@@ -152,8 +152,7 @@ class UrlClient:
 
     def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
         """job.fail, job.snooze or job.release of the first: a server has no request for several."""
-        kind, data = end_request(*held[0], outcome)
-        return [self._status(Call(kind, data, nothing))]
+        return [self._status(end_call(*held[0], outcome))]
 
     def report(self, id: str, version: int, progress: float | None, lines: Sequence[str]) -> int:
         return self._status(call(CoreJobs.report, id, version, progress=progress, lines=lines))
