@@ -39,7 +39,7 @@ class _StoreRunner(AsyncRunner):
         call.settle_deadline(self._now)
         return run_call(self.store, call, envelope(call.kind, call.data, "aio"))
 
-    async def together(self, calls: Together[T]) -> T:
+    async def run_together(self, calls: Together[T]) -> T:
         if not calls.calls:
             return calls.gather([])
         for call in calls.calls:
@@ -48,7 +48,7 @@ class _StoreRunner(AsyncRunner):
         return calls.gather(answers_together(await apply_async(self.store, requests, None, atomic=True)))
 
     async def in_parts(self, calls: Together[T]) -> T:
-        return await self.together(calls)  # a store has no limit of a request
+        return await self.run_together(calls)  # a store has no limit of a request
 
 
 class AsyncStorePromises(AsyncPromises):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
-from functools import cache
+from types import MappingProxyType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from ..errors import NoEnvelope
@@ -43,10 +43,10 @@ class Runner(Protocol):
     def run(self, call: Call[T]) -> T:
         """Run one call."""
 
-    def together(self, calls: Together[T]) -> T:
+    def run_together(self, calls: Together[T]) -> T:
         """Run several calls in one transaction."""
 
-    def repeated(self, calls: Repeated) -> int:
+    def run_repeated(self, calls: Repeated) -> int:
         """Repeat a call as long as there is more; return the sum of what the calls counted."""
         total = 0
         for _ in range(_MOST_REPEATS):
@@ -66,10 +66,10 @@ class AsyncRunner(Protocol):
     def run(self, call: Call[T]) -> Awaitable[T]:
         """Run one call."""
 
-    async def together(self, calls: Together[T]) -> T:
+    async def run_together(self, calls: Together[T]) -> T:
         """Run several calls in one transaction."""
 
-    async def repeated(self, calls: Repeated) -> int:
+    async def run_repeated(self, calls: Repeated) -> int:
         """Repeat a call as long as there is more; return the sum of what the calls counted."""
         total = 0
         for _ in range(_MOST_REPEATS):
@@ -114,7 +114,6 @@ class Method(Generic[_P, T_co]):
         raise NotImplementedError
 
 
-@cache  # a method has several faces
 def _parameters(line: str) -> list[inspect.Parameter]:
     """Return the parameters in the first line of a text of the core, which is the signature of the method."""
     (function,) = ast.parse(f"def {line}: ...").body
@@ -138,13 +137,42 @@ def _parameter(kind: Any, one: ast.arg, default: ast.expr | None) -> inspect.Par
     return inspect.Parameter(one.arg, kind, default=value, annotation=annotation)
 
 
+class _Signature(inspect.Signature):
+    """A signature that is read from the text of the core when it is first looked at: reading all of them takes some ms.
+
+    Args:
+        line: The first line of the text of a method.
+    """
+
+    __slots__ = ("_line",)
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+
+    @property
+    def parameters(self) -> MappingProxyType[str, inspect.Parameter]:
+        """The parameters by name, `self` first."""
+        if self._line:
+            super().__init__([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *_parameters(self._line)])
+            self._line = ""
+        return super().parameters
+
+    @property
+    def return_annotation(self) -> Any:
+        """None is said: a coroutine function has another result than the method of the core."""
+        return self.empty
+
+    def replace(self, **changes: Any) -> inspect.Signature:  # type: ignore[override]
+        """Return a plain signature with these changes."""
+        return inspect.Signature(list(self.parameters.values())).replace(**changes)
+
+
 def _dressed(method: Callable[..., Any], of: Callable[..., Any], text: str | None = None) -> Callable[..., Any]:
     """Give a method the name, signature and text of the method of the core whose call it sends."""
     signature, _, own_text = (inspect.getdoc(of) or "").partition("\n")
     method.__name__, method.__qualname__ = of.__name__, f"{noun_of(of).__name__}.{of.__name__}"
     method.__doc__ = own_text.strip() if text is None else text
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    method.__signature__ = inspect.Signature([own, *_parameters(signature)])  # type: ignore[attr-defined]
+    method.__signature__ = _Signature(signature)  # type: ignore[attr-defined]
     return method
 
 
@@ -154,8 +182,8 @@ def sent(of: Callable[Concatenate[Any, _P], T]) -> Method[_P, T]:
     def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
         call = made(of, *args, **kwargs)
         if isinstance(call, Together):
-            return self._runner.together(call)
-        return self._runner.repeated(call) if isinstance(call, Repeated) else self._runner.run(call)
+            return self._runner.run_together(call)
+        return self._runner.run_repeated(call) if isinstance(call, Repeated) else self._runner.run(call)
 
     return cast("Method[_P, T]", _dressed(method, of))
 
@@ -166,8 +194,8 @@ def awaited(of: Callable[Concatenate[Any, _P], T]) -> Method[_P, Coroutine[Any, 
     async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
         call = made(of, *args, **kwargs)
         if isinstance(call, Together):
-            return await self._runner.together(call)
-        return await (self._runner.repeated(call) if isinstance(call, Repeated) else self._runner.run(call))
+            return await self._runner.run_together(call)
+        return await (self._runner.run_repeated(call) if isinstance(call, Repeated) else self._runner.run(call))
 
     return cast("Method[_P, Coroutine[Any, Any, T]]", _dressed(method, of))
 

@@ -177,7 +177,7 @@ class RequestJobs:
         calls, self._calls = self._calls, []
         try:
             if calls:
-                await self._resonate.store.aio._runner.together(Together(calls, nothing))
+                await self._resonate.store.aio._runner.run_together(Together(calls, nothing))
         except ResonateError as error:
             raise type(error)(f"no background job was enqueued: {error}", error.status) from error
         finally:

@@ -132,7 +132,7 @@ class Remote(Runner):
                 replies.append(reply)
         return replies
 
-    def together(self, calls: Together[T]) -> T:
+    def run_together(self, calls: Together[T]) -> T:
         """Refuse calls that are one transaction of several requests."""
         if calls.calls:
             raise Unsupported(_MANY_REQUESTS)
@@ -204,7 +204,7 @@ class AsyncRemote(AsyncRunner):
             except Unreachable as error:
                 await asyncio.sleep(retries.pause_after(error))
 
-    async def together(self, calls: Together[T]) -> T:
+    async def run_together(self, calls: Together[T]) -> T:
         """Refuse calls that are one transaction of several requests."""
         if calls.calls:
             raise Unsupported(_MANY_REQUESTS)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.stopwatch import seconds as stopwatch
 from .choices import Choices
-from .determinism import repeat
+from .determinism import require_same_again
 from .failures import FailingRun
 from .scenario_runs import run_of
 from .scenarios import failure_of, kind_of, summary_of
@@ -77,7 +77,7 @@ def run_batch(plan: SearchPlan, first: int, count: int) -> Batch:
         choices = Choices(plan.search.draws(plan.seed, number), limit=plan.limit)
         error = failure_of(run, choices)
         if plan.twice:
-            repeat(run, choices, error, plan.limit)
+            require_same_again(run, choices, error, plan.limit)
         batch.runs += 1
         batch.choices += len(choices.tape)
         if error is not None:

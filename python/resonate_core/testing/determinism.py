@@ -9,11 +9,11 @@ from .choices import Choice, Choices
 from .failures import NotDeterministic
 from .scenarios import failure_of, kind_of, story_of
 
-__all__ = ["repeat", "require_equal"]
+__all__ = ["require_equal", "require_same_again"]
 
 
-def repeat(run: Callable[[Choices], Any], first: Choices, error: BaseException | None, limit: int) -> None:
-    """Repeat a run from its tape.
+def require_same_again(run: Callable[[Choices], Any], first: Choices, error: BaseException | None, limit: int) -> None:
+    """Run a scenario again from the tape of a run, and compare both.
 
     Args:
         run: Runs the scenario once.

@@ -11,7 +11,7 @@ from .._foreign_text import excerpt
 from ..base.stopwatch import seconds as stopwatch
 from .batches import Batch, SearchPlan, batches
 from .choices import Choice, ChoiceLimit, Choices, Draws
-from .determinism import repeat, require_equal
+from .determinism import require_equal, require_same_again
 from .failures import Failure, NotDeterministic, Report
 from .progress_bar import progress_of
 from .scenario_runs import run_of
@@ -238,7 +238,7 @@ def _shortest(
         raise NotDeterministic(
             f"run {number} of seed {plan.seed} failed ({report.failing[0].summary}), and passed when it was repeated"
         )
-    repeat(run, first, error, plan.limit)
+    require_same_again(run, first, error, plan.limit)
 
     kind = kind_of(error)
     limit = min(plan.limit, 2 * len(first.tape) + 1_000)

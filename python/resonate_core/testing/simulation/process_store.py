@@ -58,11 +58,11 @@ class _Runner(_Calls, Runner):
     def run(self, call: Call[T]) -> T:
         return call.result(*self.store._now(call.kind, self.one(call)))
 
-    def together(self, calls: Together[T]) -> T:
+    def run_together(self, calls: Together[T]) -> T:
         kind = f"{len(calls.calls)} of {calls.calls[0].kind}" if calls.calls else "nothing"
         return calls.gather(self.store._now(kind, self.all(calls)))
 
-    in_parts = together
+    in_parts = run_together
 
 
 class _AsyncRunner(_Calls, AsyncRunner):
@@ -98,12 +98,12 @@ class _AsyncRunner(_Calls, AsyncRunner):
                 busy.executed = False
                 await asyncio.sleep(retries.pause_after(busy))
 
-    async def together(self, calls: Together[T]) -> T:
+    async def run_together(self, calls: Together[T]) -> T:
         kind = f"{len(calls.calls)} of {calls.calls[0].kind}" if calls.calls else "nothing"
         return calls.gather(await self._again(kind, self.all(calls), all(call.again for call in calls.calls)))
 
     async def in_parts(self, calls: Together[T]) -> T:
-        return await self.together(calls)
+        return await self.run_together(calls)
 
 
 class _Promises(Promises):
