@@ -42,7 +42,7 @@ void WorkingSet::clear() {
   entries_ = 0;
   if (more_.size() > kKeptEntries) more_.resize(kKeptEntries);
   checking_ = false;
-  clear_used(removed_, index_, changes_.rows, changes_.schedules, changes_.queues, changes_.hours, changes_.edges_added,
+  clear_used(replaced_rows_, entry_table_, changes_.rows, changes_.schedules, changes_.queues, changes_.hours, changes_.edges_added,
              changes_.edges_removed, changes_.messages_added, changes_.messages_removed, changes_.messages_leased,
              changes_.submissions_ended);
   changes_.stores_instant = false;
@@ -73,29 +73,29 @@ WorkingSet::Entry* WorkingSet::known(std::string_view id) {
     if (few_[i].now && few_[i].now->id() == id) return &few_[i];
   if (entries_ <= kFewEntries) return nullptr;
   const std::size_t hash = std::hash<std::string_view>{}(id);
-  for (std::size_t i = hash & (index_.size() - 1); index_[i]; i = (i + 1) & (index_.size() - 1))
-    if (index_[i]->hash == hash && index_[i]->now->id() == id) return index_[i];
+  for (std::size_t i = hash & (entry_table_.size() - 1); entry_table_[i]; i = (i + 1) & (entry_table_.size() - 1))
+    if (entry_table_[i]->hash == hash && entry_table_[i]->now->id() == id) return entry_table_[i];
   return nullptr;
 }
 
-void WorkingSet::grow_index() {
-  index_.assign(std::max<std::size_t>(64, index_.size() * 2), nullptr);
+void WorkingSet::grow_entry_table() {
+  entry_table_.assign(std::max<std::size_t>(64, entry_table_.size() * 2), nullptr);
   for (std::size_t i = kFewEntries; i < entries_; ++i) {
     Entry& entry = *more_[i - kFewEntries];
-    std::size_t at = entry.hash & (index_.size() - 1);
-    while (index_[at] && index_[at] != &entry) at = (at + 1) & (index_.size() - 1);
-    index_[at] = &entry;
+    std::size_t at = entry.hash & (entry_table_.size() - 1);
+    while (entry_table_[at] && entry_table_[at] != &entry) at = (at + 1) & (entry_table_.size() - 1);
+    entry_table_[at] = &entry;
   }
 }
 
 // Adds an entry of more_ to the hash table.
-void WorkingSet::index(Entry& entry) {
+void WorkingSet::enter_in_table(Entry& entry) {
   if (entries_ <= kFewEntries) return;
   entry.hash = std::hash<std::string_view>{}(entry.now->id());
-  if ((entries_ - kFewEntries) * 2 > index_.size()) return grow_index();
-  std::size_t at = entry.hash & (index_.size() - 1);
-  while (index_[at]) at = (at + 1) & (index_.size() - 1);
-  index_[at] = &entry;
+  if ((entries_ - kFewEntries) * 2 > entry_table_.size()) return grow_entry_table();
+  std::size_t at = entry.hash & (entry_table_.size() - 1);
+  while (entry_table_[at]) at = (at + 1) & (entry_table_.size() - 1);
+  entry_table_[at] = &entry;
 }
 
 WorkingSet::Entry& WorkingSet::remember(RowRef row) {
@@ -103,7 +103,7 @@ WorkingSet::Entry& WorkingSet::remember(RowRef row) {
   entry.before = row;
   if (checking_) entry.checkpoint = row;
   entry.now = std::move(row);
-  index(entry);
+  enter_in_table(entry);
   return entry;
 }
 
@@ -153,9 +153,9 @@ void WorkingSet::touched(Entry& entry, Due due) {
 WorkingSet::Entry& WorkingSet::create(Shared<Row> row) {
   Entry* const removed = known(row->id());
   Entry& entry = removed ? *removed : new_entry();
-  if (removed) removed_.push_back(std::move(removed->now));
+  if (removed) replaced_rows_.push_back(std::move(removed->now));
   entry.now = std::move(row);
-  if (!removed) index(entry);
+  if (!removed) enter_in_table(entry);
   entry.removed = false;
   entry.changed = true;
   touched(entry);

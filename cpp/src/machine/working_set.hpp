@@ -223,8 +223,8 @@ class WorkingSet {
 
   Entry* known(std::string_view id);
   Entry& new_entry();
-  void index(Entry& entry);
-  void grow_index();
+  void enter_in_table(Entry& entry);
+  void grow_entry_table();
   Entry& remember(RowRef row);
   bool changed_here(const Row& row);
   bool changed_here(const Schedule& schedule);
@@ -243,9 +243,9 @@ class WorkingSet {
   std::array<Entry, kFewEntries> few_;
   std::vector<std::unique_ptr<Entry>> more_;  // more_[i] is entry kFewEntries + i; those beyond entries_ are unused
   std::size_t entries_ = 0;
-  std::vector<RowRef> removed_;  // replaced rows, kept because views of their ids may still be in use
-  std::vector<Entry*> index_;    // hash table over more_: open addressing by Entry::hash; its size is a power of two
-  bool checking_ = false;        // checkpoint() was called
+  std::vector<RowRef> replaced_rows_;  // replaced rows, kept because views of their ids may still be in use
+  std::vector<Entry*> entry_table_;    // hash table over more_: open addressing by Entry::hash; its size is a power of two
+  bool checking_ = false;              // checkpoint() was called
   std::map<std::string, ScheduleEntry, std::less<>> schedules_;
   std::map<std::string, QueueEntry, std::less<>> queues_of_jobs_;
   std::unordered_set<std::string, TextHash, std::equal_to<>> absent_;  // ids that do not exist in storage
