@@ -92,6 +92,6 @@ def data_of(method: Callable[Concatenate[Any, P], T], *args: P.args, **kwargs: P
         >>> from resonate_core._core import Jobs
         >>> from resonate_core.calls.made import data_of
         >>> data_of(Jobs.enqueue, "mail", process_in=5, retention="kept")
-        {'type': 'mail', 'processIn': 5, 'retention': None}
+        {'queue': 'default', 'type': 'mail', 'processIn': 5, 'retention': None}
     """
     return call(method, *args, **kwargs).data
