@@ -190,6 +190,25 @@ def test_a_vanished_reader_s_unconfirmed_messages_go_to_the_next_stream(play: Pl
     play(main())
 
 
+def test_an_execute_that_a_reader_took_along_is_not_sent_again_once_its_task_has_another_version(play: Play) -> None:
+    """The reader had begun: the task was acquired and released meanwhile, and has an execute of its new version."""
+
+    async def main() -> None:
+        async with scene() as on:
+            stream = await on.open()
+            on.execute("e")
+            await on.quiet()
+            assert stream.ids == ["e"]
+            claim = on.store.tasks.acquire("e", 0, pid="w", ttl=10**9)
+            on.store.tasks.release("e", claim.task.version)
+            await stream.leave()
+            again = await on.open()
+            await on.pass_time(1)
+            assert [message["data"]["task"]["version"] for message in again.messages] == [1]
+
+    play(main())
+
+
 @pytest.mark.parametrize("end", ["left", "lifetime"])
 def test_a_message_that_is_being_taken_while_its_stream_ends_goes_to_the_next(
     play: Play, monkeypatch: pytest.MonkeyPatch, end: str
