@@ -9,6 +9,23 @@ from pathlib import Path
 _TABLES = ("promises", "schedules", "edges", "messages", "queues", "counters")
 
 _STEPS = {
+    9: """
+        CREATE TABLE edges_of_before (
+          kind INTEGER NOT NULL CHECK (kind IN (0, 1)),
+          owner TEXT NOT NULL,
+          seq INTEGER NOT NULL,
+          other TEXT NOT NULL,
+          dialect INTEGER NOT NULL,
+          cancelled_with TEXT,
+          PRIMARY KEY (kind, owner, seq)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO edges_of_before SELECT kind, owner, seq, other, dialect, cancelled_with FROM resonate_edges;
+        DROP TABLE resonate_edges;
+        ALTER TABLE edges_of_before RENAME TO resonate_edges;
+        CREATE UNIQUE INDEX edges_by_pair ON resonate_edges (kind, owner, other);
+        CREATE INDEX resonate_edges_by_canceller ON resonate_edges (cancelled_with, owner) WHERE cancelled_with IS NOT NULL;
+        UPDATE resonate_store_version SET version = 9;
+    """,
     8: "ALTER TABLE resonate_schedules DROP COLUMN paused; UPDATE resonate_store_version SET version = 8;",
     7: """
         DROP TABLE resonate_queue_hours;
@@ -52,7 +69,7 @@ _STEPS = {
 
 
 def give_older_schema(path: Path, version: int, also: str = "") -> None:
-    """Gives the file the schema of this version, 2 to 8, and then runs the statements of `also`."""
+    """Gives the file the schema of this version, 2 to 9, and then runs the statements of `also`."""
     steps = "".join(text for to, text in _STEPS.items() if to >= version)
     with contextlib.closing(sqlite3.connect(path)) as file:
         # From version 6 on, user_version belongs to the application.

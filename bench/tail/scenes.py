@@ -123,11 +123,30 @@ def _preload(store: rc.Store, size: int) -> Trigger:
     return Trigger(requests)
 
 
+def _waiting_jobs(store: rc.Store, size: int) -> Trigger:
+    """Jobs that wait for one, which ends."""
+    _fill(store, [envelope("job.enqueue", id="first", type="t", lifecycle="asynq", retention=None)])
+    [job] = store.jobs.claim("default", worker="w", lease=86_400_000)
+    _fill(store, (envelope("job.enqueue", id=f"job-{i:06}", type="t", queue="later", after=["first"]) for i in range(size)))
+    return Trigger([envelope("job.complete", id="first", version=job.version)])
+
+
+def _wide_join(store: rc.Store, size: int) -> Trigger:
+    """One job that waits for many, which end in one request."""
+    jobs = [{"id": f"part-{i:06}", "type": "t", "lifecycle": "asynq", "retention": None} for i in range(size)]
+    _fill(store, [envelope("job.enqueue_many", jobs=jobs)])
+    held = [{"id": job.id, "version": job.version} for job in store.jobs.claim("default", size, worker="w", lease=86_400_000)]
+    _fill(store, [envelope("job.enqueue", id="join", type="t", queue="later", after=[one["id"] for one in held])])
+    return Trigger([envelope("job.complete_many", jobs=held)])
+
+
 SCENES: dict[str, Scene] = {
     "idle": Scene("nothing else", 1, _idle),
     "awaiters": Scene("100,000 awaiters woken", 100_000, _awaiters),
     "due": Scene("300,000 promises due at one instant", 300_000, _due),
     "search": Scene("searches that match none of 500,000", 500_000, _search, repeats=True),
     "listeners": Scene("100,000 listeners notified", 100_000, _listeners),
+    "waiting_jobs": Scene("100,000 jobs that wait for one that ends", 100_000, _waiting_jobs),
+    "wide_join": Scene("a job that waits for 1,000 that end at once", 1_000, _wide_join),
     "preload": Scene("acquires whose preload is 8.5 MB", 85, _preload, repeats=True),
 }

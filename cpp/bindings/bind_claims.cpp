@@ -140,6 +140,7 @@ void bind_claims(py::class_<Jobs>& bound) {
   DescribedMethod<JobRelease, &run_for_job>::bind(bound, "release");
   DescribedMethod<JobSnooze, &run_for_job>::bind(bound, "snooze");
   DescribedMethod<JobReport, &run_for_job>::bind(bound, "report");
+  DescribedMethod<JobSuspend, &run_for_job>::bind(bound, "suspend");
 
   bound.def("start_many", &start_many, py::arg("jobs"), py::kw_only(), py::arg("lease") = py::none())
       .def("complete_many", &complete_many, py::arg("jobs"))

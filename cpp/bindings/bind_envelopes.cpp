@@ -139,13 +139,7 @@ py::object data_of(const Answer& answer) {
 
 py::typing::List<py::typing::Tuple<py::int_, py::object>> run_calls(const StoreHandle& self,
                                                                     const py::typing::List<JsonDict>& envelopes) {
-  std::vector<Decoded> decoded;
-  decoded.reserve(envelopes.size());
-  for (py::handle one : envelopes) decoded.push_back(decode_envelope(PythonNode(one.ptr())));
-  const std::vector<Answer> answers = run_batch(open(self), std::move(decoded), std::nullopt, false);
-  py::list made(answers.size());
-  for (std::size_t i = 0; i < answers.size(); ++i) made[i] = py::make_tuple(status_of(answers[i]), data_of(answers[i]));
-  return made;
+  return answers_of_calls(open(self), envelopes);
 }
 
 using EnvelopeArgument = Shown<"dict[str, typing.Any] | list[dict[str, typing.Any]]">;
@@ -167,6 +161,16 @@ AnyValue apply_json_text(const StoreHandle& self, const JsonArgument& envelope, 
 }
 
 }  // namespace
+
+py::list answers_of_calls(const OpenStore& store, const py::list& envelopes) {
+  std::vector<Decoded> decoded;
+  decoded.reserve(envelopes.size());
+  for (py::handle one : envelopes) decoded.push_back(decode_envelope(PythonNode(one.ptr())));
+  const std::vector<Answer> answers = run_batch(store, std::move(decoded), std::nullopt, false);
+  py::list made(answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) made[i] = py::make_tuple(status_of(answers[i]), data_of(answers[i]));
+  return made;
+}
 
 // The signatures are written by hand: a list is answered with a list, and with two overloads each call would try both.
 void bind_envelopes(StoreClass& bound) {

@@ -11,8 +11,8 @@ namespace resonate::python {
 
 namespace {
 
-using RunState = Shown<"typing.Literal['archived', 'retry', 'scheduled']">;
-using ArchiveState = Shown<"typing.Literal['pending', 'scheduled', 'retry']">;
+using RunState = Shown<"typing.Literal['archived', 'retry', 'scheduled', 'waiting']">;
+using ArchiveState = Shown<"typing.Literal['pending', 'scheduled', 'waiting', 'retry']">;
 
 JobFilter one(const Str& id) {
   JobFilter filter;

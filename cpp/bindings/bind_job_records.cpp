@@ -99,6 +99,15 @@ JobReply heartbeat_from_dict(const PythonNode& node) {
   return reply;
 }
 
+using Ids = Shown<"tuple[str, ...]">;
+using Awaits = Shown<"dict[str, typing.Any] | None">;
+
+Awaits awaits_of(const JobRecord& job) {
+  const JsonDict all = job_dict(job);
+  PyObject* const found = PyDict_GetItemString(all.ptr(), "awaits");
+  return Awaits(found ? py::reinterpret_borrow<py::object>(found) : py::none());
+}
+
 // How a member is shown that is written as a dict, or as several.
 template <class M>
 struct DictsOf {
@@ -136,6 +145,10 @@ auto shown_member(const T& from) {
   using M = std::remove_cvref_t<decltype(value)>;
   if constexpr (std::is_enum_v<M>) {
     return name_of(value);
+  } else if constexpr (std::is_same_v<M, std::optional<AfterFailed>>) {
+    return value ? std::optional(name_of(*value)) : std::nullopt;
+  } else if constexpr (std::is_same_v<M, std::vector<std::string>>) {
+    return Ids(py::tuple(py::cast(value)));
   } else if constexpr (std::is_same_v<M, Shared<const SharedString>>) {
     return value ? std::optional(value->text) : std::nullopt;
   } else if constexpr (std::is_same_v<M, std::int64_t> && rules.omitted_if_unset) {
@@ -171,6 +184,8 @@ void bind_composed(py::class_<JobRecord>& bound) {
                              [](const JobRecord& self) { return held(self) ? std::optional(self.row->pid->text) : std::nullopt; })
       .def_property_readonly("lease_until",
                              [](const JobRecord& self) { return held(self) ? shown(self.row->expires_at) : std::nullopt; })
+      .def_property_readonly("created_at", [](const JobRecord& self) { return shown(self.row->promise_spec->created_at); })
+      .def_property_readonly("awaits", &awaits_of)
       .def_property_readonly("deadline", [](const JobRecord& self) { return shown_end(self.row->promise_spec->timeout_at); })
       .def_property_readonly("result", [](const JobRecord& self) { return self.row->result(); });
 }

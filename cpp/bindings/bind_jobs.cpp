@@ -13,6 +13,9 @@ namespace resonate::python {
 namespace {
 
 using Payloads = Shown<"collections.abc.Iterable[typing.Any]">;
+using Then = Shown<"resonate_core.calls.graph.ToRun | None">;
+using Calls = py::typing::List<JsonDict>;
+using Answers = py::typing::List<py::typing::Tuple<py::int_, py::object>>;
 using OptionalIds = Shown<"collections.abc.Iterable[str] | None">;
 
 // `enqueue` takes these first, in an order of its own; `enqueue_many` takes no key, which only one job can hold.
@@ -43,7 +46,25 @@ JobRecord enqueue(const Jobs& self, PyObject* const* given) {
   return self.store->run_for_job(JobEnqueue{std::move(order)});
 }
 
+// The parameters of enqueue_many; the last is `then`.
+std::vector<Parameter>& parameters_of_many() {
+  static std::vector<Parameter> parameters;
+  return parameters;
+}
+
+// A job for each payload, and one that runs when all of these have ended: the graph of Python makes the request.
+JobBatch enqueue_then(const Jobs& self, PyObject* const* given) {
+  const std::vector<Parameter>& parameters = parameters_of_many();
+  py::dict options;
+  for (std::size_t i = kPayload + 1; i < parameters.size(); ++i)
+    if (const py::handle one = given[i]; !one.is_none()) options[parameters[i].name] = one;
+  return call(member_of_module("resonate_core.calls.graph", "enqueue_then"), py::cast(self), py::handle(given[kType]),
+              py::handle(given[kPayload]), options)
+      .cast<JobBatch>();
+}
+
 JobBatch enqueue_many(const Jobs& self, PyObject* const* given) {
+  if (given[parameters_of_many().size() - 1] != Py_None) return enqueue_then(self, given);
   const JobOrder common = order_of<true>(given);
   const py::object items = fast_sequence(given[kPayload], "payloads", "an iterable of payloads");
   const auto size = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.ptr()));
@@ -79,6 +100,11 @@ void bind_enqueue(py::class_<Jobs>& bound, const char* name, const char* payload
     parameters.push_back({identifier_of(kField<JobOrder, I>.field)});
     types.push_back(keyword_type<JobOrder, I>());
   });
+  if constexpr (Many) {
+    parameters.push_back({"then"});
+    types.push_back(Then::type_name());
+    parameters_of_many() = parameters;
+  }
   KeywordMethod<Function>::bind(bound, name, parameters, types, result);
 }
 
@@ -88,6 +114,16 @@ void bind_jobs(py::module_& module) {
   py::class_<Jobs> bound(module, "Jobs");
   bind_enqueue<&enqueue, false>(bound, "enqueue", "payload", "id", "resonate_core._core.Job");
   bind_enqueue<&enqueue_many, true>(bound, "enqueue_many", "payloads", "ids", "resonate_core._core.JobBatch");
+  bound.def(
+      "graph",
+      [](const Jobs& self, const OptionalStr& id) {
+        return Shown<"resonate_core.calls.graph.Graph">(
+            call(member_of_module("resonate_core.calls.graph", "graph_of"), py::cast(self), id));
+      },
+      py::arg("id") = py::none());
+  bound.def(
+      "_run_calls", [](const Jobs& self, const Calls& envelopes) { return Answers(answers_of_calls(*self.store, envelopes)); },
+      py::arg("envelopes"));
   bind_claims(bound);
   bind_job_inspection(bound);
 }

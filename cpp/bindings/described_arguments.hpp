@@ -17,9 +17,13 @@ namespace resonate::python {
 
 using PolicyArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
 using MembersArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
+using Awaited = Shown<"str | resonate_core._core.Job | collections.abc.Iterable[str | resonate_core._core.Job]">;
+using AwaitedArgument = Shown<"str | resonate_core._core.Job | collections.abc.Iterable[str | resonate_core._core.Job] | None">;
 using TextsArgument = Shown<"str | collections.abc.Iterable[str] | None">;
 using RetentionArgument = Shown<"int | datetime.timedelta | typing.Literal['kept'] | None">;
 
+// The ids of what a job is to wait for: given as ids or jobs, one or several.
+std::vector<std::string> awaited_ids(py::handle given, const char* argument);
 // A duration of 0 or more, or "kept".
 Duration retention(py::handle given, const char* argument);
 
@@ -79,6 +83,7 @@ constexpr const char* keyword_type() {
     if constexpr (rules.unit == Unit::duration) return DurationArgument::type_name();
     if constexpr (std::is_same_v<M, std::int64_t>) return Int::type_name();
     if constexpr (std::is_same_v<M, std::string>) return Str::type_name();
+    if constexpr (std::is_same_v<M, std::vector<std::string>> && rules.names == Names::row) return Awaited::type_name();
   }
   if constexpr (rules.null_is_kept) return RetentionArgument::type_name();
   if constexpr (rules.unit == Unit::duration) return OptionalDuration::type_name();
@@ -86,7 +91,8 @@ constexpr const char* keyword_type() {
   if constexpr (std::is_same_v<M, std::int64_t>) return OptionalInt::type_name();
   if constexpr (std::is_same_v<M, bool>) return OptionalBool::type_name();
   if constexpr (std::is_same_v<M, double>) return OptionalNumber::type_name();
-  if constexpr (std::is_same_v<M, std::vector<std::string>>) return TextsArgument::type_name();
+  if constexpr (std::is_same_v<M, std::vector<std::string>>)
+    return rules.names == Names::row ? AwaitedArgument::type_name() : TextsArgument::type_name();
   if constexpr (std::is_same_v<M, std::string>) return OptionalStr::type_name();
   if constexpr (std::is_same_v<M, StringMap>) return StringMapping::type_name();
   if constexpr (Described<M>) return MembersArgument::type_name();
@@ -120,6 +126,8 @@ void set_member(T& to, py::handle given, const char* name = identifier_of(kField
     put(boolean(given, name));
   } else if constexpr (std::is_same_v<M, double>) {
     put(number(given, name));
+  } else if constexpr (std::is_same_v<M, std::vector<std::string>> && rules.names == Names::row) {
+    put(awaited_ids(given, name));
   } else if constexpr (std::is_same_v<M, std::vector<std::string>>) {
     put(PyUnicode_Check(given.ptr()) ? std::vector{std::string(text(given, name))} : texts(given, name));
   } else if constexpr (std::is_same_v<M, std::string>) {

@@ -4,8 +4,26 @@
 
 #include "described_arguments.hpp"
 #include "gil.hpp"
+#include "record_types.hpp"
 
 namespace resonate::python {
+
+namespace {
+
+std::string awaited_id(py::handle given, const char* argument) {
+  if (py::isinstance<JobRecord>(given)) return given.cast<const JobRecord&>().row->id();
+  return std::string(text(given, argument));
+}
+
+}  // namespace
+
+std::vector<std::string> awaited_ids(py::handle given, const char* argument) {
+  if (PyUnicode_Check(given.ptr()) || py::isinstance<JobRecord>(given)) return {awaited_id(given, argument)};
+  std::vector<std::string> ids;
+  const py::object items = fast_sequence(given, argument, "an id, a job, or an iterable of these");
+  for (py::handle one : items) ids.push_back(awaited_id(one, argument));
+  return ids;
+}
 
 Duration retention(py::handle given, const char* argument) {
   if (!PyUnicode_Check(given.ptr())) {

@@ -117,6 +117,8 @@ struct Queues {
 struct Views {
   std::shared_ptr<OpenStore> store;
 };
+// Runs envelopes, each on its own, and returns (status, data) of each.
+py::list answers_of_calls(const OpenStore& store, const py::list& envelopes);
 // The requests of workers and of operators on jobs, each in a file of its own.
 void bind_claims(py::class_<Jobs>& bound);
 void bind_job_inspection(py::class_<Jobs>& bound);

@@ -42,7 +42,7 @@ RowRange jobs_of_batch(std::string_view queue, std::string_view batch) {
 }
 
 RowRange jobs_in_state(JobState state) {
-  const auto number = static_cast<std::int64_t>(state);
+  const std::int64_t number = stored_number(state);
   return {.index = Index::job_state, .after = {.major = number}, .until = number};
 }
 

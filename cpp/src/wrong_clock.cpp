@@ -158,9 +158,13 @@ class ClockRepair {
       const Instant at = set_at(*was.job) > to_ ? to_go(was.retry_at) : was.retry_at;
       put(state == JobState::retry ? job->next_retry_at : job->process_at, at);
     }
-    if (state != JobState::scheduled || job->gathering) put(job->process_at, past(job->process_at));
-    for (Instant* at : {&job->enqueued_at, &job->claimed_at, &job->started_at, &job->completed_at, &job->failed_at,
-                        &job->cancelled_at, &job->expired_at})
+    if (state == JobState::waiting && job->process_at > to_) {  // it counts once the last awaited promise is settled
+      if (set_at(*was.job) > to_) put(job->process_at, to_go(job->process_at));
+    } else if (state != JobState::scheduled || job->gathering) {
+      put(job->process_at, past(job->process_at));
+    }
+    for (Instant* at : {&job->enqueued_at, &job->first_enqueued_at, &job->claimed_at, &job->started_at, &job->completed_at,
+                        &job->failed_at, &job->cancelled_at, &job->expired_at})
       put(*at, past(*at));
     for (Attempt& attempt : job->attempts) {
       put(attempt.started_at, past(attempt.started_at));

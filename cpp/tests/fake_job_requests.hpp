@@ -70,6 +70,14 @@ class RandomJobRequests {
     if (now_and_then(4)) made.codes = {"Broken"};
     return made;
   }
+  // One to three ids, none of them that of the job which is to wait for them.
+  Texts some_ids(const std::optional<std::string>& waiting) {
+    Texts ids;
+    for (int i = 1 + below(3); i > 0; --i)
+      if (const std::string one = id(); one != waiting) ids.push_back(one);
+    if (ids.empty()) ids.push_back("p");
+    return ids;
+  }
   JobOrder some_order(Instant now) {
     JobOrder made = order(id(), queue());
     if (now_and_then(15)) made.id.reset();
@@ -90,6 +98,10 @@ class RandomJobRequests {
     if (now_and_then(6)) made.sent_at = std::max<Instant>(0, now - below(20) + 3);
     if (now_and_then(4)) made.tags = tags({{"resonate:branch", "b" + std::to_string(below(2))}});
     if (now_and_then(5)) made.payload = data("cGF5");
+    if (!made.group && now_and_then(4)) {
+      made.after = some_ids(made.id);
+      if (below(2)) made.after_failed = below(2) ? "run" : "cancel";
+    }
     return made;
   }
   JobClaim some_claim() {
@@ -129,6 +141,8 @@ class RandomJobRequests {
     job.deadline = kNever;
     job.good_until.reset();
     job.sent_at.reset();
+    job.after.reset();
+    job.after_failed.reset();
     return {.id = "s" + std::to_string(below(3)),
             .cron = below(2) ? "* * * * * *" : "*/2 * * * * *",
             .promise_id = below(2) ? id() : "j{{.timestamp}}",
@@ -168,6 +182,7 @@ class RandomJobRequests {
       case 6: {
         JobEnqueueMany many;
         for (int i = 1 + below(5); i > 0; --i) many.orders.push_back(some_order(now));
+        many.atomic = now_and_then(3);
         return many;
       }
       case 7:
@@ -226,6 +241,11 @@ class RandomJobRequests {
       case 22: {
         const std::string job = in(store, {running});
         if (now_and_then(3)) return report(job, version(store, job));
+        if (below(2)) {
+          JobSuspend suspend{job, version(store, job), some_ids(job), {}};
+          if (below(2)) suspend.until = below(2) ? "all" : "any";
+          return suspend;
+        }
         return JobSnooze{job, version(store, job), below(30)};
       }
       case 23: {
@@ -233,16 +253,19 @@ class RandomJobRequests {
         if (!filter.id && !filter.queue && !filter.group && filter.tags.empty()) filter.type = "work";
         return JobCancel{filter};
       }
-      case 24: return JobRun{which(in(store, {archived, retry, scheduled}), {"archived", "retry", "scheduled"})};
-      case 25: return JobArchive{which(in(store, {pending, retry, scheduled}), {"pending", "retry", "scheduled"})};
+      case 24:
+        return JobRun{which(in(store, {archived, retry, scheduled, waiting}), {"archived", "retry", "scheduled", "waiting"})};
+      case 25:
+        return JobArchive{which(in(store, {pending, retry, scheduled, waiting}), {"pending", "retry", "scheduled", "waiting"})};
       case 26:
       case 27:
-        return JobDelete{which(in(store, {pending, archived, completed, failed}),
-                               {"pending", "scheduled", "retry", "archived", "completed", "failed", "cancelled", "expired"})};
+        return JobDelete{
+            which(in(store, {pending, waiting, archived, completed, failed}),
+                  {"pending", "scheduled", "waiting", "retry", "archived", "completed", "failed", "cancelled", "expired"})};
       case 28: {
         JobSearch search;
         if (below(2)) search.filter.queue = queue();
-        if (below(2)) search.filter.state = name_of(static_cast<JobState>(below(10)));
+        if (below(2)) search.filter.state = name_of(static_cast<JobState>(below(static_cast<int>(kJobStates))));
         if (now_and_then(3)) search.filter.id = "j10*";
         if (now_and_then(3)) search.unique_key = "k1";
         if (now_and_then(3)) search.filter.group = "g1";
@@ -268,7 +291,7 @@ class RandomJobRequests {
       case 33:
       case 34: {
         const std::string awaiter = task();
-        const std::string awaited = in(store, {scheduled, pending, claimed, running, retry});
+        const std::string awaited = in(store, {scheduled, waiting, pending, claimed, running, retry});
         if (now_and_then(3)) return RegisterCallback{awaited, awaiter};
         return suspension(awaiter, version(store, awaiter), {awaited});
       }

@@ -30,6 +30,7 @@ inline PromiseState promise_of(JobState state) {
 inline TaskState task_of(JobState state) {
   if (is_held(state)) return TaskState::acquired;
   if (is_terminal(state)) return TaskState::fulfilled;
+  if (state == JobState::waiting) return TaskState::suspended;
   return state == JobState::archived ? TaskState::halted : TaskState::pending;
 }
 
@@ -45,6 +46,7 @@ struct JobMaker {
     maker.row.state = promise_of(state);
     maker.row.task = task_of(state);
     switch (state) {
+      case JobState::waiting: job.awaits = {"p"}; break;
       case JobState::scheduled: job.process_at = maker.row.retry_at = 50; break;
       case JobState::pending:
         job.enqueued_at = 2;

@@ -108,6 +108,11 @@ inline std::string text_of(const Job& job) {
     text += " " + (number == kUnset ? "-" : std::to_string(number));
   text += " key " + spec.unique_key.value_or("-") + " error " + of_error(job.error) + " awaiters";
   for (const std::string& id : job.awaiters) text += " " + id;
+  for (const std::string& id : spec.after) text += " after " + id;
+  if (spec.after_failed) text += " failed " + std::string(resonate::name_of(*spec.after_failed));
+  for (const std::string& id : job.awaits) text += " lacks " + id;
+  if (job.until) text += " until " + std::string(resonate::name_of(*job.until));
+  text += " turn " + std::to_string(job.first_enqueued_at) + " keepers " + std::to_string(job.keepers);
   for (const Attempt& one : job.attempts)
     text += "\n    attempt " + std::to_string(one.number) + " " + one.worker->text + " " + std::to_string(one.started_at) + " " +
             (one.finished_at == kUnset ? "-" : std::to_string(one.finished_at)) + " " +

@@ -19,7 +19,8 @@ using enum JobState;
 using Names = std::set<std::string>;
 
 constexpr Instant kNow = 30;
-constexpr JobState kStates[] = {scheduled, pending, claimed, running, retry, archived, completed, failed, cancelled, expired};
+constexpr JobState kStates[] = {scheduled, waiting,   pending, claimed,   running, retry,
+                                archived,  completed, failed,  cancelled, expired};
 
 Names names_of(const std::vector<Violation>& violations) {
   Names names;
@@ -51,6 +52,7 @@ TEST(InvariantsOfJobs, HoldForWhatTheMachineMakes) {
 TEST(InvariantsOfJobs, JobPromiseAndTaskAgree) {
   using Three = std::tuple<JobState, PromiseState, TaskState>;
   const std::set<Three> table = {{scheduled, PromiseState::pending, TaskState::pending},
+                                 {waiting, PromiseState::pending, TaskState::suspended},
                                  {pending, PromiseState::pending, TaskState::pending},
                                  {claimed, PromiseState::pending, TaskState::acquired},
                                  {running, PromiseState::pending, TaskState::acquired},
@@ -104,7 +106,7 @@ TEST(InvariantsOfJobs, InstantsBelongToTheirStates) {
   EXPECT_EQ(broken(completed, set(&Job::completed_at, kUnset)), without_end);
   EXPECT_EQ(broken(cancelled, set(&Job::cancelled_at, kUnset)), without_end);
   EXPECT_EQ(broken(expired, set(&Job::expired_at, kUnset)), without_end);
-  for (const JobState state : {scheduled, retry, archived}) EXPECT_EQ(broken(state, set(&Job::enqueued_at, 2)), wanted);
+  for (const JobState state : {scheduled, waiting, retry, archived}) EXPECT_EQ(broken(state, set(&Job::enqueued_at, 2)), wanted);
   const std::pair<JobState, Instant Job::*> owned[] = {
       {retry, &Job::next_retry_at}, {completed, &Job::completed_at}, {cancelled, &Job::cancelled_at}, {expired, &Job::expired_at}};
   for (const JobState state : kStates)
@@ -325,11 +327,12 @@ TEST(StepPropertiesOfJobs, RetriesAreCounted) {
 // The edges of JOBS 3, and those of a settlement of the promise, which ends a job from any state that is not final.
 TEST(JobTransitions, AreTheOnesOfTheContract) {
   std::set<std::pair<JobState, JobState>> edges = {
-      {scheduled, pending}, {scheduled, expired}, {scheduled, archived}, {pending, claimed},
-      {pending, running},   {pending, expired},   {pending, archived},   {claimed, running},
-      {claimed, pending},   {claimed, expired},   {running, retry},      {running, archived},
-      {running, scheduled}, {retry, pending},     {retry, archived},     {archived, pending}};
-  for (const JobState from : {scheduled, pending, claimed, running, retry, archived})
+      {scheduled, pending}, {scheduled, expired}, {scheduled, archived}, {pending, claimed},  {pending, running},
+      {pending, expired},   {pending, archived},  {claimed, running},    {claimed, pending},  {claimed, expired},
+      {running, retry},     {running, archived},  {running, scheduled},  {retry, pending},    {retry, archived},
+      {archived, pending},  {waiting, pending},   {waiting, scheduled},  {waiting, archived}, {waiting, expired},
+      {running, waiting}};
+  for (const JobState from : {scheduled, waiting, pending, claimed, running, retry, archived})
     for (const JobState to : {completed, failed, cancelled}) edges.emplace(from, to);
   for (const JobState from : kStates)
     for (const JobState to : kStates)

@@ -139,10 +139,12 @@ TEST(JobEvents, ApplyWhereTheTableGrants) {
     const auto event = events.find(line.name);
     if (event == events.end()) continue;
     std::istringstream outcomes(line.outcomes);
-    for (std::size_t i = 0; i < kJobStates; ++i) {
+    for (const std::string column : kColumns) {
       std::string wanted;
       outcomes >> wanted;
-      EXPECT_EQ(applies(event->second, static_cast<JobState>(i)), wanted != "409") << line.name << " " << kColumns[i];
+      const std::optional<JobState> state = job_state_named(column);  // the other columns are of a job past its end
+      if (!state) continue;
+      EXPECT_EQ(applies(event->second, *state), wanted != "409") << line.name << " " << column;
     }
   }
 }

@@ -189,13 +189,13 @@ TEST(MemoryStorage, EdgesComeInOrderOfRegistration) {
   EXPECT_EQ(others(EdgeKind::callback, "a", 1, 10), (Texts{"b"}));
   EXPECT_EQ(others(EdgeKind::callback, "a", 0, 1), (Texts{"z"}));
   EXPECT_EQ(others(EdgeKind::listener, "a", 0, 10), (Texts{"z"}));
-  EXPECT_TRUE(storage.has_edge(EdgeKind::callback, "ab", "z"));
-  EXPECT_FALSE(storage.has_edge(EdgeKind::listener, "ab", "z"));
+  EXPECT_TRUE(storage.load_edge(EdgeKind::callback, "ab", "z"));
+  EXPECT_FALSE(storage.load_edge(EdgeKind::listener, "ab", "z"));
   Changes removal;
   removal.edges_removed = {changes.edges_added[0]};
   fake::write(storage, std::move(removal));
   EXPECT_EQ(others(EdgeKind::callback, "a", 0, 10), (Texts{"b"}));
-  EXPECT_FALSE(storage.has_edge(EdgeKind::callback, "a", "z"));
+  EXPECT_FALSE(storage.load_edge(EdgeKind::callback, "a", "z"));
 }
 
 TEST(MemoryStorage, MessagesComeInOrderOfQueueing) {

@@ -69,10 +69,10 @@ class Overlay {
     for (const ScheduleRef& each : storage_.schedules({.after = "s2", .limit = 7}))
       seen.push_back(each->id + std::to_string(each->next_run_at));
     for (const auto& [kind, owner, other] : pairs()) {
-      seen.emplace_back(storage_.has_edge(kind, owner, other) ? "edge" : "none");
+      seen.emplace_back(storage_.load_edge(kind, owner, other) ? "edge" : "none");
       const auto first = storage_.edges({kind, owner, 0, 1});
       seen.push_back(first.empty() ? "none" : first[0]->other);
-      seen.emplace_back(storage_.has_edge(kind, owner, other) ? "edge" : "none");
+      seen.emplace_back(storage_.load_edge(kind, owner, other) ? "edge" : "none");
     }
     for (const char* awaiter : kOthers) {
       const auto first = storage_.edges({.of = awaiter, .limit = 1, .by = EdgeRange::By::canceller});

@@ -13,6 +13,7 @@ import typing_extensions
 
 import resonate_core.aio
 import resonate_core.calls.delivery
+import resonate_core.calls.graph
 from resonate_core.base.queue_options import QueueOptions
 
 class Value:
@@ -1772,11 +1773,20 @@ class Job:
             0
         """
     @property
+    def after(self) -> tuple[str, ...]:
+        """The ids of what must be settled before its first start; empty if it was enqueued without `after`."""
+    @property
+    def after_failed(self) -> str | None:
+        """What happens if one of these is settled and not resolved: `cancel` or `run`; None without `after`."""
+    @property
     def asynq_state(self) -> str:
         """The state under asynq's name (JOBS 1)."""
     @property
     def attempts(self) -> list[dict[str, typing.Any]]:
         """The newest 100 attempts, oldest first: `number`, `worker`, `startedAt`, and once they are over `finishedAt`, `outcome` and perhaps `error`."""
+    @property
+    def awaits(self) -> dict[str, typing.Any] | None:
+        """The ids that the job still lacks while it is `waiting`, else None. Members: `ids`, the first 100, and `count`, how many there are."""
     @property
     def batch(self) -> str | None:
         """The batch in which it gathered; the jobs of a batch are claimed together. None without a batch."""
@@ -1792,6 +1802,9 @@ class Job:
     @property
     def completed_at(self) -> int | None:
         """When it was completed, in Unix ms."""
+    @property
+    def created_at(self) -> int | None:
+        """When its promise was created, in Unix ms; None if a server of an earlier release does not say it."""
     @property
     def deadline(self) -> int | None:
         """The deadline of its promise, in Unix ms; None: no deadline."""
@@ -1872,7 +1885,9 @@ class Job:
         """When its last attempt began, in Unix ms."""
     @property
     def state(self) -> JobState:
-        """`scheduled`, `pending`, `claimed`, `running`, `retry`, `archived`, `completed`, `failed`, `cancelled` or `expired`."""
+        """`scheduled`, `waiting`, `pending`, `claimed`, `running`, `retry`, `archived`, `completed`, `failed`, `cancelled` or
+        `expired`.
+        """
     @property
     def tags(self) -> dict[str, str]:
         """The tags of its promise, a new dict each time."""
@@ -2010,8 +2025,19 @@ class Jobs:
             >>> completed, started, [job.state for job in claimed]
             (None, [404], ['running'])
         """
+    def _run_calls(self, envelopes: list[dict[str, typing.Any]]) -> list[tuple[int, typing.Any]]:
+        """As `Store._run_calls`, for a graph of jobs.
+
+        Args:
+            envelopes: As there.
+
+        Example:
+            >>> envelope = {"kind": "job.get", "head": {"corrId": "1", "version": "2026-04-01"}, "data": {"id": "a"}}
+            >>> rc.Store().jobs._run_calls([envelope])
+            [(404, 'job "a" does not exist')]
+        """
     def archive(self, id: str) -> Job:
-        """Archive a pending, scheduled or retrying job until a person runs it.
+        """Archive a pending, scheduled, waiting or retrying job until a person runs it.
 
         Raises:
             NotFound: The job does not exist.
@@ -2025,14 +2051,14 @@ class Jobs:
         """
     def archive_all(
         self,
-        state: typing.Literal["pending", "scheduled", "retry"],
+        state: typing.Literal["pending", "scheduled", "waiting", "retry"],
         *,
         queue: str | None = None,
         type: str | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
         group: str | None = None,
     ) -> int:
-        """Archive all matching jobs of a state ("pending", "scheduled" or "retry"), 1000 per transaction, and return their number.
+        """Archive all matching jobs of a state ("pending", "scheduled", "waiting" or "retry"), 1000 per transaction, and return their number.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2203,6 +2229,8 @@ class Jobs:
         group: str | None = None,
         cancel_with_awaiters: bool | None = None,
         sent_at: int | datetime.datetime | None = None,
+        after: str | Job | collections.abc.Iterable[str | Job] | None = None,
+        after_failed: str | None = None,
     ) -> Job:
         """Enqueue a job, or return the same existing job (JOBS 3). Missing arguments come from the queue's defaults, then the lifecycle.
 
@@ -2235,6 +2263,9 @@ class Jobs:
             cancel_with_awaiters: Whether it is cancelled when a workflow that awaits it is cancelled and no other one awaits it; default:
                 by the lifecycle.
             sent_at: When the caller sent it, in Unix ms; default: now.
+            after: What must be settled before the job can be claimed: ids of promises or jobs, or the jobs themselves; 1 to 10,000
+                (JOBS 8).
+            after_failed: What happens if one of these is settled and not resolved: `cancel` (default) cancels the job, `run` runs it.
 
         Returns:
             The job.
@@ -2273,6 +2304,9 @@ class Jobs:
         group: str | None = None,
         cancel_with_awaiters: bool | None = None,
         sent_at: int | datetime.datetime | None = None,
+        after: str | Job | collections.abc.Iterable[str | Job] | None = None,
+        after_failed: str | None = None,
+        then: resonate_core.calls.graph.ToRun | None = None,
     ) -> JobBatch:
         """Enqueue one job for each payload in one transaction, all or none; like `enqueue` for each, in order.
 
@@ -2298,9 +2332,13 @@ class Jobs:
             group: See `enqueue`.
             cancel_with_awaiters: See `enqueue`.
             sent_at: See `enqueue`.
+            after: See `enqueue`; each job waits for all of these.
+            after_failed: See `enqueue`.
+            then: A job that runs when all of these have ended, also if some have failed: its type, or a `Node` with payload and
+                options. A type alone gets the queue of the jobs. The handler reads the outcomes by `JobContext.dependencies`.
 
         Returns:
-            The jobs, in order of the payloads.
+            The jobs, in order of the payloads; with `then`, its job is the last.
 
         Raises:
             Invalid: As for `enqueue`, or `ids` and `payloads` have different lengths. Nothing was enqueued.
@@ -2359,6 +2397,23 @@ class Jobs:
             >>> _ = store.jobs.enqueue("t", id="a")
             >>> store.jobs.get("a").state
             'pending'
+        """
+    def graph(self, id: str | None = None) -> resonate_core.calls.graph.Graph:
+        """Return an empty graph of jobs. Its nodes wait for each other by their names; `Graph.enqueue` enqueues all of them, or none.
+
+        Args:
+            id: Of the graph; None: a random one. The job of a node has the id of the graph, a colon and the name of the node.
+
+        Raises:
+            Invalid: The id is empty.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> graph = store.jobs.graph("order-7")
+            >>> _ = graph.add("pick", "order:pick", {"order": 7})
+            >>> _ = graph.add("pack", "order:pack", after=["pick"])
+            >>> [(job.id, job.state) for job in graph.enqueue().values()]
+            [('order-7:pick', 'pending'), ('order-7:pack', 'waiting')]
         """
     def heartbeat(self, worker: str, jobs: collections.abc.Iterable[tuple[str, int]]) -> JobHeartbeat:
         """Renew the leases of claimed or running jobs, each by its own duration.
@@ -2422,7 +2477,7 @@ class Jobs:
             {'at': 0, 'progress': 0.5, 'lines': [{'at': 0, 'attempt': 1, 'text': 'page 3 of 6'}]}
         """
     def run(self, id: str) -> Job:
-        """Make a scheduled, retrying or archived job pending now. Its awaiters keep waiting.
+        """Make a scheduled, waiting, retrying or archived job pending now, even if it waits for others. Its awaiters keep waiting.
 
         Raises:
             NotFound: The job does not exist.
@@ -2436,14 +2491,14 @@ class Jobs:
         """
     def run_all(
         self,
-        state: typing.Literal["archived", "retry", "scheduled"],
+        state: typing.Literal["archived", "retry", "scheduled", "waiting"],
         *,
         queue: str | None = None,
         type: str | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
         group: str | None = None,
     ) -> int:
-        """Run all matching jobs of a state ("archived", "retry" or "scheduled"), 1000 per transaction, and return their number.
+        """Run all matching jobs of a state ("archived", "retry", "scheduled" or "waiting"), 1000 per transaction, and return their number.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2507,6 +2562,34 @@ class Jobs:
             >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
             >>> store.jobs.snooze("a", job.version, 5000).process_at
             5000
+        """
+    def suspend(
+        self, id: str, version: int, awaits: str | Job | collections.abc.Iterable[str | Job], *, until: str | None = None
+    ) -> Job:
+        """Suspend a running job until promises are settled: end its attempt and let it wait; no retry is used (JOBS 8).
+
+        Args:
+            id: The id of the job.
+            version: The version of the claim.
+            awaits: What the job waits for: ids of promises or jobs, or the jobs themselves; 1 to 10,000.
+            until: `any` (default): one of these is settled; `all`: the last one is, or one that is not resolved.
+
+        Returns:
+            The job. It is `waiting`, or still `running` if it need not wait.
+
+        Raises:
+            NotFound: The job does not exist.
+            Conflict: The job is not running, or has another version.
+            Invalid: `awaits` has the job's own id, or the job is of a batch.
+            Unprocessable: One of `awaits` does not exist.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> part = store.jobs.enqueue("part", id="part", queue="parts")
+            >>> _ = store.jobs.enqueue("whole", id="whole", lifecycle="asynq")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> store.jobs.suspend("whole", job.version, part).awaits
+            {'ids': ['part'], 'count': 1}
         """
     def start(self, id: str, version: int, *, lease: int | datetime.timedelta | None = None) -> Job:
         """Start the attempt of a claimed job.
@@ -4079,7 +4162,7 @@ def job_states_before() -> dict[str, tuple[JobState, ...]]:
     Example:
         >>> from resonate_core._core import job_states_before
         >>> job_states_before()["job.archive"]
-        ('scheduled', 'pending', 'retry')
+        ('scheduled', 'waiting', 'pending', 'retry')
     """
 
 def make_file_like(path: str | os.PathLike[str], source: str) -> bool:
@@ -4283,7 +4366,7 @@ def without_secrets(url: str) -> str:
     """
 
 JobState: typing.TypeAlias = typing.Literal[
-    "scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired"
+    "scheduled", "waiting", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired"
 ]
 PromiseState: typing.TypeAlias = typing.Literal["pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout"]
 TaskState: typing.TypeAlias = typing.Literal["pending", "acquired", "suspended", "halted", "fulfilled"]

@@ -59,6 +59,7 @@ def populate(client: JobClient) -> None:
             client.listen(id, LISTENER, now=now).must()
             client.administer("cancel", id, now=now).must()
     gather(client)
+    wait(client)
     client.store.tick(100)
 
 
@@ -81,6 +82,24 @@ def gather(client: JobClient) -> None:
     client.enqueue("together-short", now=42, group="h", goodUntil=300, **kinds).must()
     job = {**kinds, "group": "g", "uniqueKey": "nightly", "retention": None, "retryPolicy": EXPONENTIAL, "goodFor": 90_000}
     client.schedule("plan", template="together-{{.timestamp}}", job=job, now=43).must()
+
+
+def wait(client: JobClient) -> None:
+    """Creates, in a queue of its own: a job that waits by `after`, one that waits by `job.suspend`, one that was woken and has the place
+    of its suspended attempt, and a settled job that two of them keep."""
+    in_queue = {"queue": "graph", "type": "t"}
+    client.create("graph-gate", 10**9, tags={"resonate:external": "true"}, now=50).must()
+    client.create("graph-open", 10**9, tags={"resonate:external": "true"}, now=50).must()
+    for id in ("graph-done", "graph-suspended", "graph-woken"):
+        client.enqueue(id, now=50, **in_queue).must()
+    for id in ("graph-done", "graph-suspended", "graph-woken"):
+        client.run_one(id, now=51, queues=["graph"])
+    client.complete("graph-done", now=52, result=X).must()
+    client.enqueue("graph-after", now=53, after=["graph-done", "graph-gate", "graph-woken"], afterFailed="run", **in_queue).must()
+    client.wait_for("graph-done", "graph-open", "graph-gate", id="graph-suspended", now=54, until="all").must()
+    client.create("graph-short", 10**9, tags={"resonate:external": "true"}, now=55).must()
+    client.wait_for("graph-short", "graph-open", id="graph-woken", now=55).must()
+    client.settle("graph-short", now=56).must()
 
 
 ENDINGS = {"completed": "completes", "archived": "fails", "cancelled": "cancels", "expired": "lapses", "adopted": "waits"}
@@ -107,6 +126,12 @@ def send_more_requests(client: JobClient, now: int = 1_000) -> list[Any]:
         client.send("job.search", {"group": "g", "state": "scheduled"}, now + 13),
         client.send("job.archive", {"group": "h", "state": "scheduled"}, now + 14),
         client.send("schedule.get", {"id": "plan"}, now + 15),
+        client.send("job.search", {"state": "waiting"}, now + 16),
+        client.settle("graph-gate", "rejected", now=now + 17),
+        client.claim(5, ["graph"], "w9", now=now + 18, start=5),
+        client.wait_for("graph-open", id="graph-woken", version=2, now=now + 19, until="all"),
+        client.administer("delete", "graph-done", now=now + 20),
+        client.settle("graph-open", now=now + 21),
     ]
     steps = client.store.tick(now + 200_000)
     replies.append([(s.kind, s.id, s.at, s.now) for s in steps])

@@ -35,14 +35,15 @@ MAX = 2**63 - 1
 MEMBERS = [
     "id", "queue", "type", "state", "payload", "tags", "priority", "version", "maxRetries", "retryCount", "retryPolicy",
     "onExhausted", "claimedBy", "leaseUntil", "group", "batch", "gathering", "processAt", "goodUntil", "timeout", "deadline",
-    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "report", "sentAt", "enqueuedAt", "claimedAt", "startedAt",
-    "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
+    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "report", "after", "afterFailed", "awaits", "createdAt",
+    "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
 ]
 # fmt: on
 """The record's members in their order."""
 
 AGREEMENT: dict[str, tuple[set[str], str]] = {
     "scheduled": ({"pending"}, "pending"),
+    "waiting": ({"pending"}, "suspended"),
     "pending": ({"pending"}, "pending"),
     "claimed": ({"pending"}, "acquired"),
     "running": ({"pending"}, "acquired"),
@@ -60,6 +61,7 @@ TERMINAL = ("completed", "failed", "cancelled", "expired")
 
 ASYNQ_STATES = {
     "scheduled": "scheduled",
+    "waiting": "scheduled",
     "pending": "pending",
     "claimed": "active",
     "running": "active",
@@ -72,6 +74,7 @@ ASYNQ_STATES = {
 }
 HORSIES_STATES = {
     "scheduled": "PENDING",
+    "waiting": "PENDING",
     "pending": "PENDING",
     "claimed": "CLAIMED",
     "running": "RUNNING",
@@ -87,7 +90,7 @@ HORSIES_STATES = {
 def checked_job(job: dict[str, Any]) -> dict[str, Any]:
     """Checks the rules that every job record meets, and returns the record."""
     assert list(job) == [name for name in MEMBERS if name in job], f"members or their order: {list(job)}"
-    assert {"id", "queue", "type", "state", "payload", "tags", "priority", "version", "attempts", "sentAt"} <= set(job)
+    assert {"id", "queue", "type", "state", "payload", "tags", "priority", "version", "attempts", "createdAt", "sentAt"} <= set(job)
     state = job["state"]
     held = state in ("claimed", "running")
     assert state in AGREEMENT
@@ -103,9 +106,12 @@ def checked_job(job: dict[str, Any]) -> dict[str, Any]:
     assert ("result" in job) == (state in ("completed", "failed", "cancelled", "expired")), job
     for instant, named in (("completedAt", "completed"), ("cancelledAt", "cancelled"), ("expiredAt", "expired")):
         assert (instant in job) == (state == named), job
-    if state in ("scheduled", "pending", "retry", "archived"):
+    assert ("awaits" in job) == (state == "waiting") and ("after" in job) == ("afterFailed" in job), job
+    if state == "waiting":
+        assert 1 <= len(job["awaits"]["ids"]) == min(job["awaits"]["count"], 100), job
+    if state in ("scheduled", "waiting", "pending", "retry", "archived"):
         assert not {"claimedAt", "startedAt"} & set(job), job
-    if state in ("scheduled", "retry", "archived"):
+    if state in ("scheduled", "waiting", "retry", "archived"):
         assert "enqueuedAt" not in job, job
     if state == "failed":
         assert "failedAt" in job and "error" in job, job
@@ -127,7 +133,7 @@ class JobClient(JobRequests, DialectClient):
     def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Reply:
         """Sends one request and checks every job of the reply."""
         reply = super().send(kind, data, now, **head)
-        if reply.status == 200 and kind.startswith("job."):
+        if reply.status in (200, 300) and kind.startswith("job."):
             for job in [reply.data.get("job"), *reply.data.get("jobs", [])]:
                 inner = job.get("job") if job is not None and "status" in job else job
                 if inner is not None:

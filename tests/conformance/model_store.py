@@ -121,6 +121,11 @@ class Store:
         with refusals():
             return [Fired(f) for f in self.model.tick(now, limit)]
 
+    def purge(self, *, settled_before: int) -> int:
+        """Deletes what was settled before an instant."""
+        with refusals():
+            return self.model.purge(settled_before)
+
     def next_due(self) -> int | None:
         """The instant of the next step."""
         return self.model.next_due()

@@ -13,8 +13,8 @@ from conformance.wire import V25, V26, Reply
 X = {"data": "eA==", "headers": {"a": "b"}}
 
 
-def life(client: JobClient) -> list[Reply]:
-    """Sends the requests of a job's life; returns every reply."""
+def life(client: JobClient) -> list[Reply | int]:
+    """Sends the requests of a job's life; returns every reply, of requests on promises the status."""
     send = client.send
     return [
         send("queue.set", {"queue": QUEUE, "weight": 2}, 0),
@@ -38,6 +38,19 @@ def life(client: JobClient) -> list[Reply]:
         client.administer("cancel", "b", now=28),
         send("job.search", {"tags": {"t": "1"}}, 29),
         client.administer("delete", "b", now=30),
+        client.enqueue("c", now=30, after=[JOB]),
+        client.enqueue("d", now=30, after=[JOB, "c"], afterFailed="run"),
+        client.claim(5, now=30, start=5),
+        client.enqueue("gate", now=30),
+        client.wait_for("gate", JOB, id="c", now=30, until="all"),
+        client.wait_for("gate", id="c", now=30),
+        send(
+            "job.enqueue_many", {"jobs": [{"id": "e", "type": "t"}, {"id": "f", "type": "t", "after": ["e"]}], "atomic": True}, 30
+        ),
+        client.settle("gate", now=30).status,
+        send("job.search", {"state": "waiting"}, 30),
+        client.administer("cancel", "c", now=30),
+        client.administer("delete", "d", now=30),
         send("job.stats", {}, 31),
         send("queue.get", {"queue": QUEUE}, 32),
         send("queue.pause", {"queue": QUEUE}, 33),
@@ -49,7 +62,7 @@ def life(client: JobClient) -> list[Reply]:
 def test_a_life_is_the_same_in_both(make_store: Callable[..., Any]) -> None:
     new, old = JobClient(make_store(), V26), JobClient(make_store(), V25)
     assert life(new) == life(old)
-    assert new.jobs() == old.jobs() == [JOB]
+    assert new.jobs() == old.jobs() == ["c", "e", "f", "gate", JOB]
 
 
 @pytest.mark.parametrize(("first", "second"), [(V26, V25), (V25, V26)])

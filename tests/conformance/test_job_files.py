@@ -10,6 +10,7 @@ import pytest
 
 import resonate_core as rc
 from conformance.job_groups import enqueue_batch
+from conformance.job_waits import after, callbacks, complete, kept_by
 from conformance.job_wire import JOB, JobClient
 from older_files import give_older_schema
 
@@ -68,6 +69,32 @@ def test_a_file_of_before_there_were_groups(tmp_path: Path) -> None:
         client.schedule("t", job={"type": "t"}).must()
         assert client.claimed(9) == ["old", "new-a", "new-b"] and store.check() == []
     assert rc.check_file(path) == []
+
+
+def test_a_file_of_before_jobs_could_wait(tmp_path: Path) -> None:
+    """Its awaiters are unchanged, and jobs wait for its promises, keep its jobs, and are there after it is opened again."""
+    path = tmp_path / "jobs.db"
+    with rc.Store(path, clock=rc.ManualClock(0)) as store:
+        client = JobClient(store)
+        client.enqueue("old", now=0, retention=0, priority=1).must()
+        client.enqueue("done", now=0).must()
+        client.task_create("workflow", now=0).must()
+        client.suspend("workflow", 1, "old", now=0).must()
+        before, digest = client.send("job.search", {}).data, store.digest()
+    give_older_schema(path, 9)
+    with rc.Store(path, clock=rc.ManualClock(0), check=True) as store:
+        client = JobClient(store)
+        assert client.send("job.search", {}).data == before and store.digest() == digest
+        after(client, "old", "done", now=1)
+        assert callbacks(client, "old") == ["workflow", "j"]
+        complete(client, "old", 2)
+        assert kept_by(client, "old") == ["j"] and store.check() == []
+    assert rc.check_file(path) == []
+    with rc.Store(path, clock=rc.ManualClock(2), check=True) as store:
+        client = JobClient(store)
+        assert (client.state("j"), kept_by(client, "old")) == ("waiting", ["j"])
+        complete(client, "done", 3)
+        assert client.claimed(now=4) == ["j"] and store.check() == []
 
 
 def test_a_read_only_store(tmp_path: Path) -> None:

@@ -58,6 +58,11 @@ BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
             {"goodFor": -1},
             {"goodFor": "1"},
             {"goodFor": 1, "goodUntil": 1},
+            *({"after": after} for after in ("held", [], [""], [5], ["a\0"], ["held", "new"], ["held"] * 10_001, {"id": "held"})),
+            {"afterFailed": "run"},
+            {"after": ["held"], "afterFailed": "fail"},
+            {"after": ["held"], "afterFailed": True},
+            {"after": ["held"], "group": "g"},
             *({"retryPolicy": policy} for policy in (
                 "asynq",
                 {},
@@ -80,7 +85,7 @@ BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
         ],
     ),
     "job.enqueue_many": ({"jobs": [ENQUEUE]}, [{"jobs": None}, {"jobs": {}}, {"jobs": []}, {"jobs": [ENQUEUE] * 10_001},
-        {"jobs": [ENQUEUE, 5]}, {"jobs": [ENQUEUE, {**ENQUEUE, "priority": "1"}]}, {"jobs": [ENQUEUE, {"id": "x"}]}]),
+        {"jobs": [ENQUEUE, {**ENQUEUE, "after": "held"}]}, {"jobs": [ENQUEUE, 5]}, {"jobs": [ENQUEUE, {**ENQUEUE, "priority": "1"}]}, {"jobs": [ENQUEUE, {"id": "x"}]}]),
     "job.get": ({"id": "held"}, [{"id": None}, {"id": ""}, {"id": 1}]),
     "job.claim": (
         CLAIM,
@@ -133,6 +138,27 @@ BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     ),
     "job.release": (CLAIMED, [{"id": None}, {"version": None}, {"version": True}]),
     "job.snooze": ({**HELD, "delay": 1}, [{"id": None}, {"version": None}, {"delay": None}, {"delay": -1}]),
+    "job.suspend": (
+        {**HELD, "awaits": ["waits", "waits"], "until": "all"},
+        [
+            {"id": None},
+            {"id": ""},
+            {"version": None},
+            {"version": -1},
+            {"version": "1"},
+            {"awaits": None},
+            {"awaits": []},
+            {"awaits": "waits"},
+            {"awaits": [""]},
+            {"awaits": [5]},
+            {"awaits": ["a\0"]},
+            {"awaits": ["waits", "held"]},
+            {"awaits": ["waits"] * 10_001},
+            {"until": "some"},
+            {"until": ""},
+            {"until": 1},
+        ],
+    ),
     "job.report": (
         {**HELD, "progress": 0.5, "lines": ["half", "\u00e9"]},
         [
@@ -256,5 +282,5 @@ def test_unknown_members_are_ignored(store: Any) -> None:
 
 def test_the_table_has_every_kind() -> None:
     """Only queue.list has no members."""
-    verbs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze report cancel run archive delete search stats"
+    verbs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze report suspend cancel run archive delete search stats"
     assert set(BAD) == {f"job.{verb}" for verb in verbs.split()} | {f"queue.{verb}" for verb in ("set", "get", "pause", "resume")}

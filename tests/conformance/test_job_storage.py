@@ -244,7 +244,6 @@ def test_a_backup_holds_the_jobs(client: JobClient, tmp_path: Path) -> None:
     assert rc.check_file(path) == []
 
 
-@pytest.mark.not_of_the_model("it has no purge")
 def test_purge_takes_settled_jobs_and_no_others(store: Any) -> None:
     client = JobClient(store)
     for id in ("archived", "completed", "pending"):

@@ -65,6 +65,7 @@ def test_what_the_client_enqueued(client: JobClient) -> None:
         "onExhausted": "archived",
         "retention": 0,
         "attempts": [],
+        "createdAt": T0,
         "sentAt": T0,
     }
     assert client.job("task1") == {**common, "id": "task1", "state": "scheduled", "processAt": T0 + DAY}

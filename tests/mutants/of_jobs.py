@@ -100,10 +100,10 @@ MUTANTS = [
     Mutant(
         "a restored store forgets the jobs that a cancelled workflow still has to cancel",
         "jobs",
-        "rows_[awaiter->second]->cancels_jobs = «true»;",
+        "awaiter.cancels_jobs = «true»;",
         "false",
     ),
-    Mutant("claims forget who waited longest", "jobs", "key.minor = «row.job->enqueued_at»", "0"),
+    Mutant("claims forget who waited longest", "jobs", "key.minor = «row.job->turn()»", "0"),
     Mutant(
         "a heartbeat does not renew a job's lease",
         "jobs",
@@ -114,7 +114,7 @@ MUTANTS = [
     Mutant(
         "a snooze counts as a failure of the day",
         "jobs",
-        "if (closed && «closed->outcome != Outcome::snoozed && closed->outcome != Outcome::cancelled»)",
+        "if (closed && «counts_as_run(closed->outcome)»)",
         "closed->outcome != Outcome::cancelled",
     ),
     Mutant(
@@ -153,7 +153,7 @@ MUTANTS = [
     Mutant(
         "a job goes while somebody has still to be told of its end",
         "jobs",
-        "if («has_pending_awaiter(*row.job, set, now) || set.has_unblock(row.id())»)",
+        "if («has_pending_awaiter(*row.job, set, now) || set.has_unblock(row.id())» ||",
         "has_pending_awaiter(*row.job, set, now)",
     ),
     Mutant(
@@ -216,5 +216,46 @@ MUTANTS = [
         "jobs",
         "report->lines.push_back({now, «job.attempt_count», std::move(line)});",
         "job.attempt_count + 1",
+    ),
+    Mutant(
+        "a job is woken although others are missing",
+        "jobs",
+        "if («job.awaits.size() > 1» && job.until != Until::any",
+        "job.awaits.size() > 2",
+    ),
+    Mutant("the first settled promise wakes a job that waits for all", "jobs", "«job.until != Until::any» &&", "!job.until"),
+    Mutant("a failed promise does not wake a job that waits for all", "jobs", "&& !«(job.until && failed)»", "false"),
+    Mutant(
+        "a job runs although what it waited for has failed",
+        "jobs",
+        "if («!job.until && failed» && job.spec->after_failed",
+        "false",
+    ),
+    Mutant("a woken job does not wait for its processAt", "jobs", "} else if («!job.until && job.process_at > now») {", "false"),
+    Mutant(
+        "a job is woken past its end", "jobs", "if (job.state != JobState::waiting || «row.dead_at(now)») return false", "false"
+    ),
+    Mutant(
+        "a job that has suspended goes to the end of its queue",
+        "jobs",
+        "return «first_enqueued_at != kUnset» ? first_enqueued_at",
+        "false",
+    ),
+    Mutant(
+        "a settled job is gone before those that waited have read it",
+        "jobs",
+        "if (taken == kKeepersAtOnce || «keeps(set.follow(edge->other), now)») return true",
+        "false",
+    ),
+    Mutant(
+        "a job that was suspended by any keeps what it lacked", "jobs", "job.awaits.clear(); job.until.reset();", "", statement=True
+    ),
+    Mutant("all are enqueued although one is refused", "jobs", "if («request.atomic»)", "false"),
+    Mutant(
+        "what an unfinished job names is purged",
+        "jobs",
+        "ids_.insert(row.job->spec->after.begin(), row.job->spec->after.end());",
+        "",
+        statement=True,
     ),
 ]

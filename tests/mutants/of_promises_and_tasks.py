@@ -28,7 +28,7 @@ MUTANTS = [
     Mutant(
         "a promise that is awaited stays internal",
         "promises",
-        "Row& row = set_.edit(awaited); «row.external = true;»",
+        "Row& row = set_.edit(awaited); «row.external = true;» // the promise is now awaited, so its timeout is armed (PROTOCOL 2.1) ++row.callbacks;",
         "",
         statement=True,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from property import groups_reached
+from property import groups_reached, waits_reached
 from reference import properties
 
 
@@ -54,6 +54,12 @@ class Alone:
         self.model.take_messages(limit)
         self.same()
 
+    def purge(self, settled_before):
+        purged = self.model.purge(settled_before)
+        self.statistics["purge", "some" if purged else "none"] += 1
+        waits_reached.by_purge(self.statistics, self.model.world.promises, purged)
+        self.same(may_vanish=True)
+
     def debug_snapshot(self):
         self.model.debug_snapshot()
 
@@ -71,13 +77,15 @@ class Alone:
         for one in fired:
             self.statistics["fired", one["kind"]] += 1
 
-    def same(self, reset=False, one_request=True):
+    def same(self, reset=False, one_request=True, may_vanish=False):
         after = self.model.snapshot()
         broken = properties.of_a_state(after, self.rules)
         if not reset:
-            broken += properties.of_a_change(self.before, after, one_request)
+            changed = properties.of_a_change(self.before, after, one_request)
+            broken += [one for one in changed if not (may_vanish and one[0] == "vanished")]
             self.count_edges(self.before, after)
             groups_reached.by_change(self.statistics, self.before, after, self.fired)
+            waits_reached.by_change(self.statistics, self.before, after)
         self.fired = []
         assert broken == [], broken
         self.before = after

@@ -31,6 +31,11 @@ class JobsAndModel(Machine):
     def batch(self, operations, atomic, at):
         self.run_batch(operations, atomic, at)
 
+    @rule(ago=pick(0, 0, 1, 100, 10_000))
+    def purge(self, ago):
+        type(self).steps += 1
+        self.judge.purge(max(0, self.model.now - ago))
+
 
 class JobsInTwoStoresAndModel(TwoStores, JobsAndModel):
     """The same machine with a store in memory and one in a file."""

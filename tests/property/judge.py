@@ -119,6 +119,13 @@ class Judge:
         self.equal(self.store.take_messages(limit), self.model.take_messages(limit), "messages taken")
         self.same("after the taking")
 
+    def purge(self, settled_before):
+        self.script.add(f"store.purge(settled_before={settled_before!r})")
+        expected = self.model.purge(settled_before)
+        self.statistics["purge", "some" if expected else "none"] += 1
+        self.equal(self.store.purge(settled_before=settled_before), expected, "promises purged")
+        self.same("after the purge")
+
     def debug_snapshot(self):
         self.script.add('store.snapshot(format="debug")')
         self.equal(sorted_lists(self.store.snapshot(format="debug")), sorted_lists(self.model.debug_snapshot()), "debug snapshot")

@@ -11,6 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from property.alone import Alone
 from property.groups_reached import WANTED
 from property.job_machine import JobsAndModel
+from property.waits_reached import WANTED as WANTED_WAITS
 
 STEPS = [
     "job_ready",
@@ -27,15 +28,16 @@ STEPS = [
 ]
 EDGES = {
     "scheduled": ["pending", "cancelled", "expired", "failed"],
+    "waiting": ["pending", "scheduled", "archived", "cancelled", "failed", "expired"],
     "pending": ["claimed", "running", "archived", "cancelled", "expired", "completed", "failed"],
     "claimed": ["running", "pending", "cancelled", "failed"],
-    "running": ["completed", "retry", "archived", "failed", "scheduled", "cancelled"],
+    "running": ["completed", "retry", "archived", "failed", "scheduled", "waiting", "cancelled"],
     "retry": ["pending", "expired", "failed"],
     "archived": ["pending", "cancelled", "failed"],
 }
 # The statuses of each kind other than 200, in either dialect.
 OUTCOMES = {
-    "job.enqueue": [400, 409],
+    "job.enqueue": [400, 409, 422],
     "job.enqueue_many": [400],
     "job.get": [404],
     "job.claim": [400],
@@ -48,6 +50,7 @@ OUTCOMES = {
     "job.release": [404, 409],
     "job.snooze": [404, 409],
     "job.report": [400, 404, 409],
+    "job.suspend": [300, 400, 404, 409, 422],
     "job.cancel": [400, 404, 409],
     "job.run": [404, 409],
     "job.archive": [404, 409],
@@ -69,7 +72,7 @@ def missing(counter):
     reached = {(one[0], one[2]) for one in counter if len(one) == 3 and one[0] != "job"} | set(+counter)
     wanted = [("fired", kind) for kind in STEPS]
     wanted += [("job", before, after) for before, afters in EDGES.items() for after in afters]
-    wanted += WANTED
+    wanted += WANTED + WANTED_WAITS
     wanted += [(kind, status) for kind, more in OUTCOMES.items() for status in [200, *more]]
     return [one for one in wanted if one not in reached]
 

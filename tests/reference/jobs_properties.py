@@ -10,6 +10,7 @@ from resonate_core.conformance.reference.world import later
 
 AGREE = {
     "scheduled": ("pending", "pending"),
+    "waiting": ("pending", "suspended"),
     "pending": ("pending", "pending"),
     "claimed": ("pending", "acquired"),
     "running": ("pending", "acquired"),
@@ -54,7 +55,24 @@ def of_a_state(snapshot):
     known = {queue["name"] for queue in snapshot.get("queues", [])}
     jobs = [row for row in snapshot["promises"] if "job" in row]
     broken += [("job_queue", row["id"]) for row in jobs if row["job"]["queue"] not in known]
-    return broken + gathering_groups(jobs) + keys(jobs, snapshot["now"])
+    return broken + waits(jobs, snapshot) + gathering_groups(jobs) + keys(jobs, snapshot["now"])
+
+
+def waits(jobs, snapshot):
+    """A waiting job that is alive has a callback on each promise that it lacks; a keeper is named once, and keeps a settled job."""
+    rows = {row["id"]: row for row in snapshot["promises"]}
+    broken = []
+    for row in jobs:
+        if death(row, snapshot["now"]) is None:
+            lost = [one for one in row["job"].get("awaits", []) if row["id"] not in rows.get(one, {}).get("callbacks", [])]
+            broken += [("job_await_lost", row["id"])] * bool(lost)
+    broken += [("job_kept_by", row["id"]) for row in rows.values() if not keepers_fit(row)]
+    return broken
+
+
+def keepers_fit(row):
+    kept_by = row.get("keptBy")
+    return kept_by is None or (kept_by != [] and len(set(kept_by)) == len(kept_by) and "job" in row and row["state"] != "pending")
 
 
 def gathering_groups(jobs):
@@ -100,6 +118,11 @@ def facts(row):
         "job_open_attempt": len(open_attempts) == (state == "running")
         and (not open_attempts or "finishedAt" not in job["attempts"][-1]),
         "job_no_attempt_without_claim": job["attemptCount"] <= task["acquisitions"],
+        "job_waits_for_nothing": ("awaits" in job) == (state == "waiting")
+        and job.get("awaits") != []
+        and ("until" not in job or state == "waiting"),
+        "job_after": ("after" in job) == ("afterFailed" in job) and ("after" not in job or "group" not in job),
+        "job_first_enqueued": "firstEnqueuedAt" not in job or job["attemptCount"] > 0,
         "job_retries": 0 <= job["retryCount"] <= job["maxRetries"],
         "job_retry_at": state not in ("scheduled", "retry")
         or "gathering" in job
@@ -132,12 +155,8 @@ def of_a_change(before, after):
         new = rows.get(old["id"])
         if "job" not in old or new is None or "job" not in new or new["createdAt"] != old["createdAt"]:
             continue
-        if old["state"] != "pending" and {**old, "job": 0, "callbacks": 0, "listeners": 0} != {
-            **new,
-            "job": 0,
-            "callbacks": 0,
-            "listeners": 0,
-        }:
+        may_change = {"job": 0, "callbacks": 0, "listeners": 0, "keptBy": 0}
+        if old["state"] != "pending" and {**old, **may_change} != {**new, **may_change}:
             broken.append(("job_terminal", old["id"]))
         if "batch" in old["job"] and "gathering" not in old["job"] and new["job"].get("batch") != old["job"]["batch"]:
             broken.append(("job_batch_changed", old["id"]))
@@ -145,8 +164,24 @@ def of_a_change(before, after):
             broken.append(("job_lease_mismatch", old["id"]))
         if new["task"]["acquisitions"] < old["task"]["acquisitions"]:
             broken.append(("job_version", old["id"]))
-        fixed = ("queue", "type", "priority", "maxRetries", "retryPolicy", "onExhausted", "sentAt", "goodUntil", "timeout", "group")
+        fixed = (
+            "queue",
+            "type",
+            "priority",
+            "maxRetries",
+            "retryPolicy",
+            "onExhausted",
+            "sentAt",
+            "goodUntil",
+            "timeout",
+            "group",
+            "after",
+            "afterFailed",
+        )
         broken += [("job_spec", name) for name in fixed if old["job"].get(name) != new["job"].get(name)]
+        first = old["job"].get("firstEnqueuedAt")
+        if first is not None and new["job"].get("firstEnqueuedAt") != first:
+            broken.append(("job_place", old["id"]))
     return broken
 
 

@@ -74,7 +74,7 @@ def task_facts(row, rows):
         "unique_resumes": len(set(task["resumes"])) == len(task["resumes"]),
         "acquired_once": state != "acquired" or task["acquisitions"] >= 1,
         "fulfilled_together": (row["state"] == "pending") == (state != "fulfilled"),
-        "suspended_no_callback": state != "suspended" or any(own in other["callbacks"] for other in rows.values()),
+        "suspended_no_callback": state != "suspended" or "job" in row or any(own in other["callbacks"] for other in rows.values()),
         "suspended_current": state not in ("suspended", "fulfilled") or "current" not in task,
         "resumed_by_settled": all(one not in rows or rows[one]["state"] != "pending" for one in task["resumes"]),
         "shown": task_version(task, "2025-01-15") >= 0,

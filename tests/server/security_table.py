@@ -206,6 +206,7 @@ def _job_kinds() -> Iterator[tuple[str, str, int, Make]]:
 
     yield "uniqueKey", "job.enqueue", 200, lambda a, b: job(a + "new", a, uniqueKey=b + "key")
     yield "queue", "job.enqueue", 200, lambda a, b: job(a + "new", b)
+    yield "after", "job.enqueue", 200, lambda a, b: job(a + "new", a, after=[b + "j"])
     yield "a job", "job.enqueue_many", 200, lambda a, b: {"jobs": each(a, b, lambda half: job(half + "new", a))}
     yield "a queue", "job.enqueue_many", 200, lambda a, b: {"jobs": [job(a + "new", a), job(a + "newer", b)]}
     yield "a queue", "job.claim", 200, lambda a, b: {"queues": each(a, b, lambda half: half + "queue"), "worker": "w", "lease": 5}
@@ -226,6 +227,7 @@ def _job_kinds() -> Iterator[tuple[str, str, int, Make]]:
     yield "", "job.fail", 200, lambda a, b: {**claimed(a, "running"), "error": {"code": "E"}}
     yield "", "job.release", 200, lambda a, b: claimed(a, "claimed")
     yield "", "job.snooze", 200, lambda a, b: {**claimed(a, "running"), "delay": 5}
+    yield "awaits", "job.suspend", 200, lambda a, b: {**claimed(a, "running"), "awaits": [b + "j"]}
     yield "", "job.cancel", 200, lambda a, b: {"id": a + "running"}
     yield "", "job.run", 200, lambda a, b: {"id": a + "failed"}
     yield "", "job.archive", 200, lambda a, b: {"id": a + "j"}

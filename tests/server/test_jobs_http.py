@@ -50,6 +50,8 @@ TEXTS: list[tuple[str, Any]] = [
     ("job.release", lambda text: {**JOB, "id": text}),
     ("job.snooze", lambda text: {**JOB, "id": text, "delay": 1}),
     ("job.report", lambda text: {**JOB, "id": text, "progress": 1}),
+    ("job.suspend", lambda text: {**JOB, "awaits": ["p", text]}),
+    ("job.enqueue", lambda text: {**ENQUEUE, "after": ["p", text]}),
     ("job.heartbeat", lambda text: {"worker": text, "jobs": []}),
     ("job.heartbeat", lambda text: {"worker": "w", "jobs": [{**JOB, "id": text}]}),
     ("job.cancel", lambda text: {"id": text}),
@@ -108,7 +110,7 @@ def test_ids_and_names_are_measured_in_bytes(kind: str, make: Any) -> None:
 
 
 def test_every_kind_is_counted_under_its_name() -> None:
-    jobs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze report cancel run archive delete search stats"
+    jobs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze report suspend cancel run archive delete search stats"
     queues = "set get pause resume list"
     assert {f"job.{verb}" for verb in jobs.split()} | {f"queue.{verb}" for verb in queues.split()} <= KINDS
 

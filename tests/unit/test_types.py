@@ -59,7 +59,7 @@ def test_states_are_literals() -> None:
     assert promise.state in typing.get_args(rc.PromiseState)
     assert len(typing.get_args(rc.PromiseState)) == 5
     assert typing.get_args(rc.TaskState) == ("pending", "acquired", "suspended", "halted", "fulfilled")
-    assert len(typing.get_args(rc.JobState)) == 10
+    assert len(typing.get_args(rc.JobState)) == 11
     assert rc.PromiseState is _core.PromiseState
     state: rc.PromiseState = "pending"
     assert [found.id for found in store.promises.search(state=state)] == ["a"]

@@ -35,7 +35,21 @@ def test_attempts_and_states_of_random_jobs(make_store: MakeStore, seed: int) ->
         running = [job for job in store.jobs.search(limit=1000) if job.state == "running"]
         job = chance.choice(running) if running else None
         what = chance.choice(
-            ["enqueue", "enqueue", "claim", "start", "start", "complete", "fail", "fail", "snooze", "cancel", "pass", "settle"]
+            [
+                "enqueue",
+                "enqueue",
+                "claim",
+                "start",
+                "start",
+                "complete",
+                "fail",
+                "fail",
+                "snooze",
+                "suspend",
+                "cancel",
+                "pass",
+                "settle",
+            ]
         )
         if what == "enqueue":
             store.jobs.enqueue("t", id=f"j{turn}", max_retries=chance.choice([0, 1, 5]), timeout=chance.choice([None, 3]))
@@ -51,6 +65,8 @@ def test_attempts_and_states_of_random_jobs(make_store: MakeStore, seed: int) ->
             store.jobs.fail(job.id, job.version, "E", retryable=chance.random() < 0.8)
         elif what == "snooze":
             store.jobs.snooze(job.id, job.version, 10)
+        elif what == "suspend":
+            store.jobs.suspend(job.id, job.version, store.jobs.enqueue("t", id=f"part{turn}"))
         elif what == "cancel":
             store.jobs.cancel(job.id)
         else:
@@ -60,7 +76,7 @@ def test_attempts_and_states_of_random_jobs(make_store: MakeStore, seed: int) ->
         attempt["outcome"] for job in store.jobs.search(limit=1000) for attempt in job.attempts if attempt.get("outcome")
     )
     assert {outcome: count for outcome, count in watch.job_attempts.items() if count} == dict(attempts)
-    assert set(watch.job_attempts) == {"completed", "failed", "crashed", "timed_out", "snoozed", "cancelled"}
+    assert set(watch.job_attempts) == {"completed", "failed", "crashed", "timed_out", "snoozed", "suspended", "cancelled"}
     for state in ("archived", "failed", "cancelled", "completed", "running"):
         assert watch.job_states[state] == entered[state], state
     assert attempts["crashed"] and attempts["failed"] and entered["archived"], "this seed shows nothing"

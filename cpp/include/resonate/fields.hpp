@@ -58,6 +58,8 @@ namespace resonate {
   X(cancel_with_awaiters, "cancelWithAwaiters") X(hour, "hour") X(hours, "hours") X(enqueued, "enqueued")                \
   X(started, "started") X(completed, "completed") X(retried, "retried") X(archived, "archived") X(crashed, "crashed")    \
   X(expired, "expired") X(run_time, "runTime") X(report, "report") X(progress, "progress") X(lines, "lines")             \
+  X(after, "after") X(after_failed, "afterFailed") X(awaits, "awaits") X(until, "until") X(ids, "ids")                   \
+  X(atomic, "atomic") X(kept_by, "keptBy") X(keepers, "keepers") X(first_enqueued_at, "firstEnqueuedAt")                                     \
   X(attempt, "attempt") X(text, "text") X(claims, "claims")                                                                                \
   /* traces */                                                                                                           \
   X(req, "req") X(res, "res") X(at, "at") X(created, "created") X(keys, "keys") X(options, "options") X(rules, "rules")  \

@@ -21,7 +21,7 @@ enum class Index : std::uint8_t {
   branch,       // promises of a branch
   holder,       // tasks without a job, by the pid that holds them
   newest_root,  // promises without a job that are their own origin, the newest first
-  claim,        // runnable jobs of a queue, ordered by priority and enqueued_at
+  claim,        // runnable jobs of a queue, ordered by priority and turn()
   unique_key,   // unfinished jobs, by queue and unique key
   // Leaders of gathering batches, by queue, group and type; jobs that gather with a leader or are claimed with their batch, by
   // queue and batch.
@@ -108,7 +108,7 @@ std::optional<IndexKey> index_key(const Row& row) noexcept {
     if (row.job->state != JobState::pending) return {};
     key.queue = &row.job->spec->queue;
     key.major = row.job->spec->priority;
-    key.minor = row.job->enqueued_at;
+    key.minor = row.job->turn();
   } else if constexpr (index == Index::unique_key) {
     if (!row.job->spec->unique_key || is_terminal(row.job->state)) return {};
     key.queue = &row.job->spec->queue;
@@ -122,7 +122,7 @@ std::optional<IndexKey> index_key(const Row& row) noexcept {
     key.type = job.group_state ? &job.spec->type : nullptr;
   } else if constexpr (index == Index::job_state) {
     if (!has_state_index(row.job->state)) return {};
-    key.major = static_cast<std::int64_t>(row.job->state);
+    key.major = stored_number(row.job->state);
   } else if constexpr (index == Index::newest_job) {
     key.queue = &row.job->spec->queue;
     key.major = row.promise_spec->created_at;

@@ -11,7 +11,7 @@
 
 #include "resonate/box.hpp"
 #include "resonate/described.hpp"
-#include "resonate/jobs.hpp"
+#include "resonate/queues.hpp"
 #include "resonate/values.hpp"
 
 namespace resonate {
@@ -40,7 +40,10 @@ struct JobOrder {
   std::optional<std::string> group;
   std::optional<bool> cancel_with_awaiters;
   std::optional<Instant> sent_at;
+  std::optional<std::vector<std::string>> after;  // ids of promises
+  std::optional<std::string> after_failed;
 };
+inline constexpr std::int64_t kMostAwaited = 10'000;  // promises that a job waits for
 template <std::same_as<JobOrder> T>
 constexpr auto fields(Of<T>) {
   return std::tuple{
@@ -66,6 +69,8 @@ constexpr auto fields(Of<T>) {
       member(Field::group, &T::group).text().naming(Names::nothing),
       member(Field::cancel_with_awaiters, &T::cancel_with_awaiters),
       member(Field::sent_at, &T::sent_at).instant().unlimited(),
+      member(Field::after, &T::after).within(1, kMostAwaited).each("an id of after").text().naming(Names::row),
+      member(Field::after_failed, &T::after_failed).name_in(Of<AfterFailed>{}),
   };
 }
 
@@ -92,11 +97,13 @@ template <class Request>
 using DescriptionOf = std::remove_cvref_t<decltype(described(std::declval<Request&>()))>;
 struct JobEnqueueMany {
   std::vector<JobOrder> orders;
+  bool atomic = false;  // all of them, or none
 };
 template <std::same_as<JobEnqueueMany> T>
 constexpr auto fields(Of<T>) {
-  // One that is refused refuses no other.
-  return std::tuple(member(Field::jobs, &T::orders).within(1, kMostAtOnce).judged_by_another().held_to(Limit::length));
+  // One that is refused refuses no other, unless `atomic` is true; either way they are judged when they run.
+  return std::tuple(member(Field::jobs, &T::orders).within(1, kMostAtOnce).judged_by_another().held_to(Limit::length),
+                    member(Field::atomic, &T::atomic).otherwise(0));
 }
 struct JobGet {
   std::string id;
@@ -224,6 +231,22 @@ struct JobSnooze {
 template <std::same_as<JobSnooze> T>
 constexpr auto fields(Of<T>) {
   return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::delay, &T::delay).duration(0).held_to(Limit::delay)));
+}
+
+struct JobSuspend {
+  std::string id;
+  std::int64_t version = 0;
+  std::vector<std::string> awaits;
+  std::optional<std::string> until;
+};
+template <std::same_as<JobSuspend> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple_cat(
+      held_fields<T>(),
+      std::tuple{
+          member(Field::awaits, &T::awaits).within(1, kMostAwaited).each("an id of awaits").text().naming(Names::row),
+          member(Field::until, &T::until).name_in(Of<Until>{}),
+      });
 }
 
 struct JobReport {

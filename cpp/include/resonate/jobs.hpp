@@ -1,7 +1,6 @@
-// Jobs and queues: the members that a job adds to its promise and task (JOBS 1 and 2), and the state of a queue.
+// The members that a job adds to its promise and task (JOBS 1 and 2).
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstdint>
 #include <optional>
@@ -12,42 +11,83 @@
 
 #include "resonate/described.hpp"
 #include "resonate/instant.hpp"
-#include "resonate/queue_hours.hpp"
 #include "resonate/shared.hpp"
 #include "resonate/values.hpp"
 
 namespace resonate {
 
-enum class JobState : std::uint8_t { scheduled, pending, claimed, running, retry, archived, completed, failed, cancelled, expired };
-inline constexpr std::size_t kJobStates = 10;
+enum class JobState : std::uint8_t {
+  scheduled,
+  waiting,
+  pending,
+  claimed,
+  running,
+  retry,
+  archived,
+  completed,
+  failed,
+  cancelled,
+  expired
+};
+inline constexpr std::size_t kJobStates = 11;
 
 constexpr bool is_terminal(JobState state) noexcept { return state >= JobState::completed; }
 constexpr bool is_held(JobState state) noexcept { return state == JobState::claimed || state == JobState::running; }
 // Returns whether a job that has never started expires at its good_until in this state.
 constexpr bool may_expire(JobState state) noexcept {
-  return state == JobState::scheduled || state == JobState::pending || state == JobState::claimed;
+  return state == JobState::scheduled || state == JobState::waiting || state == JobState::pending || state == JobState::claimed;
 }
 
 // Returns whether the state has an index of its own: few jobs are in it, and operators search for them.
 constexpr bool has_state_index(JobState state) noexcept {
   return state != JobState::pending && state != JobState::completed && !is_held(state);
 }
+// Its number in that index. Stored tables have it, so it never changes.
+constexpr std::int64_t stored_number(JobState state) noexcept {
+  switch (state) {
+    case JobState::scheduled: return 0;
+    case JobState::waiting: return 1;
+    case JobState::retry: return 4;
+    case JobState::archived: return 5;
+    case JobState::failed: return 7;
+    case JobState::cancelled: return 8;
+    case JobState::expired: return 9;
+    case JobState::pending:
+    case JobState::claimed:
+    case JobState::running:
+    case JobState::completed: break;
+  }
+  return -1;  // has_state_index() is false
+}
 
 enum class Lifecycle : std::uint8_t { none, asynq, horsies };
 enum class OnExhausted : std::uint8_t { archived, failed };
 enum class PolicyKind : std::uint8_t { asynq, fixed, exponential };
+// What becomes of a job if a promise in its `after` is settled and not resolved.
+enum class AfterFailed : std::uint8_t { cancel, run };
+// Which of the promises that a suspended job awaits wake it.
+enum class Until : std::uint8_t { any, all };
 
-enum class Outcome : std::uint8_t { open, completed, failed, crashed, timed_out, snoozed, cancelled };
+enum class Outcome : std::uint8_t { open, completed, failed, crashed, timed_out, snoozed, suspended, cancelled };
+
+// Whether an attempt that ended so counts in the statistics: it was not put off, and no other request ended it.
+constexpr bool counts_as_run(Outcome outcome) noexcept {
+  return outcome != Outcome::snoozed && outcome != Outcome::suspended && outcome != Outcome::cancelled;
+}
 
 std::string_view name_of(JobState state) noexcept;
 std::string_view name_of(Lifecycle lifecycle) noexcept;  // none: empty
 std::string_view name_of(OnExhausted what) noexcept;
 std::string_view name_of(PolicyKind kind) noexcept;
+std::string_view name_of(AfterFailed what) noexcept;
+std::string_view name_of(Until which) noexcept;
 std::string_view name_of(Outcome outcome) noexcept;
 std::optional<JobState> job_state_named(std::string_view name) noexcept;
 std::optional<Lifecycle> lifecycle_named(std::string_view name) noexcept;
 std::optional<OnExhausted> on_exhausted_named(std::string_view name) noexcept;
 std::optional<PolicyKind> policy_named(std::string_view name) noexcept;
+std::optional<AfterFailed> after_failed_named(std::string_view name) noexcept;
+std::optional<Until> until_named(std::string_view name) noexcept;
 std::optional<Outcome> outcome_named(std::string_view name) noexcept;
 
 // For the descriptors: an enum by its name, and which names there are.
@@ -55,11 +95,15 @@ inline std::optional<JobState> parse(Of<JobState>, std::string_view name) noexce
 inline std::optional<Lifecycle> parse(Of<Lifecycle>, std::string_view name) noexcept { return lifecycle_named(name); }
 inline std::optional<OnExhausted> parse(Of<OnExhausted>, std::string_view name) noexcept { return on_exhausted_named(name); }
 inline std::optional<PolicyKind> parse(Of<PolicyKind>, std::string_view name) noexcept { return policy_named(name); }
+inline std::optional<AfterFailed> parse(Of<AfterFailed>, std::string_view name) noexcept { return after_failed_named(name); }
+inline std::optional<Until> parse(Of<Until>, std::string_view name) noexcept { return until_named(name); }
 inline std::optional<Outcome> parse(Of<Outcome>, std::string_view name) noexcept { return outcome_named(name); }
 constexpr std::string_view names_of(Of<JobState>) noexcept { return "a state of a job"; }
 constexpr std::string_view names_of(Of<Lifecycle>) noexcept { return "asynq or horsies"; }
 constexpr std::string_view names_of(Of<OnExhausted>) noexcept { return "archived or failed"; }
 constexpr std::string_view names_of(Of<PolicyKind>) noexcept { return "fixed, exponential or asynq"; }
+constexpr std::string_view names_of(Of<AfterFailed>) noexcept { return "cancel or run"; }
+constexpr std::string_view names_of(Of<Until>) noexcept { return "any or all"; }
 constexpr std::string_view names_of(Of<Outcome>) noexcept { return "the outcome of an attempt"; }
 
 // When a failed job is retried, and after which errors (JOBS 3).
@@ -109,6 +153,8 @@ struct JobSpec final : Counted {
   Duration unique_for = 0;  // 0: until the job has finished
   Shared<const SharedString> group;
   Instant sent_at = 0;
+  std::vector<std::string> after;           // what must be settled before its first start, each once
+  std::optional<AfterFailed> after_failed;  // set if and only if `after` is not empty
 };
 template <std::same_as<JobSpec> T>
 constexpr auto fields(Of<T>) {
@@ -130,6 +176,8 @@ constexpr auto fields(Of<T>) {
       member(Field::unique_for, &T::unique_for).otherwise(0),
       member(Field::group, &T::group),
       member(Field::sent_at, &T::sent_at),
+      member(Field::after, &T::after).otherwise(0),
+      member(Field::after_failed, &T::after_failed),
   };
 }
 
@@ -184,6 +232,8 @@ constexpr auto fields(Of<T>) {
 }
 
 inline constexpr std::size_t kAttemptsKept = 100;  // the newest ones; a job can snooze for ever
+
+inline constexpr std::size_t kAwaitsShown = 100;  // of what a waiting job lacks
 
 inline constexpr std::size_t kLinesKept = 100;   // the newest ones
 inline constexpr std::size_t kLineBytes = 1000;  // of one line
@@ -241,9 +291,17 @@ struct Job final : Counted {
   std::vector<Attempt> attempts;      // the last one is open if and only if the job is running
   Shared<const WorkReport> report;    // empty until an attempt reports
   std::vector<std::string> awaiters;  // notified tasks; the job is kept while one of them can read it
+  std::int64_t keepers = 0;           // the number of jobs that keep it, which are edges of it
+  // What a waiting job lacks; never empty then. Without `until` it waits for the rest of `after`.
+  std::vector<std::string> awaits;
+  std::optional<Until> until;
+  std::int64_t more_awaits = 0;        // of a record out of a reply, which has the first of `awaits` alone: how many more it lacks
+  Instant first_enqueued_at = kUnset;  // enqueued_at of the first attempt that was suspended: its place among the claims
 
   bool has_started() const noexcept { return attempt_count > 0; }
   Instant expires_at() const noexcept { return may_expire(state) && !has_started() ? spec->good_until : kNever; }
+  // Its place among the claims of its queue and priority.
+  Instant turn() const noexcept { return first_enqueued_at != kUnset ? first_enqueued_at : enqueued_at; }
   // The instant at which the running attempt times out.
   Instant times_out_at() const noexcept {
     return state == JobState::running && spec->timeout ? saturating_add(started_at, spec->timeout) : kNever;
@@ -278,6 +336,9 @@ constexpr auto fields(Of<T>) {
       member(Field::run_lease, &T::run_lease).otherwise(0).only_stored(),
       member(Field::reclaim_at, &T::reclaim_at).otherwise(kUnset).only_stored(),
       member(Field::deleted, &T::deleted).otherwise(0).only_stored(),
+      member(Field::awaits, &T::awaits).otherwise(0).only_stored(),
+      member(Field::until, &T::until).only_stored(),
+      member(Field::first_enqueued_at, &T::first_enqueued_at).otherwise(kUnset).only_stored(),
   };
 }
 
@@ -288,144 +349,6 @@ Value error_value(const JobError& error);
 const JobError& expired_job_error();
 const JobError& deadline_job_error();
 const Value& expired_job_value();
-
-inline constexpr std::int64_t kMostGathered = 1000;
-
-struct RateLimit {
-  std::int64_t limit = 1;  // tokens
-  Duration per = 1;
-  std::int64_t burst = 1;
-  friend bool operator==(const RateLimit&, const RateLimit&) = default;
-};
-template <std::same_as<RateLimit> T>
-constexpr auto fields(Of<T>) {
-  return std::tuple{
-      member(Field::limit, &T::limit).within(1, 1'000'000),
-      member(Field::per, &T::per).within(1, 366LL * 86'400'000),
-      member(Field::burst, &T::burst).within(1, 1'000'000).optional(),
-  };
-}
-constexpr void when_absent(RateLimit& rate, Field field) noexcept {
-  if (field == Field::burst) rate.burst = rate.limit;
-}
-
-// When the gathering of a group ends.
-struct GroupLimits {
-  std::int64_t size = kMostGathered;  // the batch is ready at this number of jobs
-  Duration grace = 60'000;            // after the last job joined
-  std::optional<Duration> max_delay;  // after the first job joined
-  friend bool operator==(const GroupLimits&, const GroupLimits&) = default;
-};
-template <std::same_as<GroupLimits> T>
-constexpr auto fields(Of<T>) {
-  return std::tuple{
-      member(Field::size, &T::size).within(1, kMostGathered).optional(),
-      member(Field::grace, &T::grace).duration(0).optional().held_to(Limit::delay),
-      member(Field::max_delay, &T::max_delay).duration(1).held_to(Limit::delay),
-  };
-}
-
-// The defaults for jobs of a queue.
-struct JobDefaults {
-  std::optional<std::int64_t> max_retries;
-  std::optional<RetryPolicy> policy;
-  std::optional<OnExhausted> on_exhausted;
-  std::optional<Duration> retention;
-  std::optional<Duration> timeout;
-  std::optional<std::int64_t> priority;
-  std::optional<bool> cancel_with_awaiters;
-  bool empty() const noexcept {
-    return !max_retries && !policy && !on_exhausted && !retention && !timeout && !priority && !cancel_with_awaiters;
-  }
-  friend bool operator==(const JobDefaults&, const JobDefaults&) = default;
-};
-template <std::same_as<JobDefaults> T>
-constexpr auto fields(Of<T>) {
-  return std::tuple{
-      member(Field::max_retries, &T::max_retries).at_least(0),
-      member(Field::retry_policy, &T::policy),
-      member(Field::on_exhausted, &T::on_exhausted),
-      member(Field::retention, &T::retention).kept_if_null().unlimited(),
-      member(Field::timeout, &T::timeout).duration(1).unlimited(),
-      member(Field::priority, &T::priority).within(1, 100),
-      member(Field::cancel_with_awaiters, &T::cancel_with_awaiters),
-  };
-}
-
-struct QueueDay {
-  std::int64_t day = 0;  // since 1970-01-01
-  std::int64_t processed = 0;
-  std::int64_t failed = 0;
-};
-template <std::same_as<QueueDay> T>
-constexpr auto fields(Of<T>) {
-  return std::tuple{
-      member(Field::day, &T::day),
-      member(Field::processed, &T::processed),
-      member(Field::failed, &T::failed),
-  };
-}
-inline constexpr std::size_t kDaysKept = 90;
-
-inline constexpr std::int64_t kClaimCountsKept = 60;  // of a queue, about
-
-// Claims of a queue that its rate counts.
-struct ClaimCount {
-  Instant at = 0;  // the last instant of their slot
-  std::int64_t count = 0;
-  friend bool operator==(const ClaimCount&, const ClaimCount&) = default;
-};
-template <std::same_as<ClaimCount> T>
-constexpr auto fields(Of<T>) {
-  return std::tuple{
-      member(Field::at, &T::at),
-      member(Field::count, &T::count),
-  };
-}
-
-struct Queue final : Counted {
-  std::string name;
-  bool paused = false;
-  Lifecycle lifecycle = Lifecycle::none;
-  std::int64_t weight = 1;
-  std::int64_t concurrency = 0;  // 0: no limit
-  std::optional<RateLimit> rate;
-  std::optional<GroupLimits> groups;
-  std::int64_t level = 0;  // tokens in the rate's bucket, in units of 1/per token
-  Instant refilled_at = 0;
-  std::vector<ClaimCount> claims;  // with a rate: those of the last `per` ms, the oldest first
-  std::int64_t current = 0;        // state of the smooth weighted round robin
-  JobDefaults defaults;
-  std::array<std::int64_t, kJobStates> counts{};
-  std::vector<QueueDay> days;
-  std::optional<QueueHour> hour;  // the present one; those before are records of their own (EndedHour)
-
-  std::int64_t active() const noexcept {
-    return saturating_add(counts[static_cast<std::size_t>(JobState::claimed)], counts[static_cast<std::size_t>(JobState::running)]);
-  }
-};
-// Its counts are written beside these.
-template <std::same_as<Queue> T>
-constexpr auto fields(Of<T>) {
-  constexpr auto limited = [](const T& queue) { return queue.rate.has_value(); };
-  return std::tuple{
-      member(Field::name, &T::name),
-      member(Field::paused, &T::paused),
-      member(Field::lifecycle, &T::lifecycle).otherwise(static_cast<std::int64_t>(Lifecycle::none)),
-      member(Field::weight, &T::weight),
-      member(Field::concurrency, &T::concurrency).otherwise(0),
-      member(Field::rate, &T::rate),
-      member(Field::groups, &T::groups),
-      member(Field::defaults, &T::defaults).otherwise(0),
-      member(Field::level, &T::level).optional().only_stored().where(limited),
-      member(Field::refilled_at, &T::refilled_at).optional().only_stored().where(limited),
-      member(Field::claims, &T::claims).otherwise(0).only_stored().where(limited),
-      member(Field::current, &T::current).only_stored(),
-      member(Field::days, &T::days).only_stored(),
-      member(Field::hour, &T::hour).only_stored(),
-  };
-}
-using QueueRef = Shared<const Queue>;
 
 // The state names of asynq and horsies.
 std::string_view asynq_name_of(JobState state) noexcept;

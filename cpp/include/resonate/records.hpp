@@ -12,7 +12,7 @@
 
 #include "resonate/instant.hpp"
 #include "resonate/job_requests.hpp"
-#include "resonate/jobs.hpp"
+#include "resonate/queues.hpp"
 #include "resonate/rules.hpp"
 #include "resonate/shared.hpp"
 #include "resonate/values.hpp"
@@ -117,11 +117,13 @@ using RowRef = Shared<const Row>;
 // The version of a task in a dialect (PROTOCOL 2).
 constexpr std::int64_t shown_version(const Dialect& dialect, TaskState state, std::int64_t acquisitions) noexcept {
   const bool running = state == TaskState::acquired || state == TaskState::suspended;
-  return dialect.version_counts_completed && running ? saturating_sub(acquisitions, 1) : acquisitions;
+  // A job that waits before its first claim has none to subtract.
+  return dialect.version_counts_completed && running && acquisitions > 0 ? acquisitions - 1 : acquisitions;
 }
 
-// A callback (other = awaiter's id) or a listener (other = address) of the promise `owner`.
-enum class EdgeKind : std::uint8_t { listener, callback };
+// A callback (other = awaiter's id) or a listener (other = address) of the promise `owner`; or a keeper: the job `other` has waited
+// for the job `owner`, which is kept until `other` is final (JOBS 8).
+enum class EdgeKind : std::uint8_t { listener, callback, keeper };
 
 struct Edge final : Counted {
   EdgeKind kind = EdgeKind::callback;

@@ -248,12 +248,13 @@ requires(std::is_same_v<T, ScheduleGet> || std::is_same_v<T, ScheduleDelete> || 
   return std::tuple(member(Field::id, &T::id).text().naming(Names::schedule));
 }
 
-using Operation = std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet,
-                               TaskCreate, TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt,
-                               TaskContinue, TaskSearch, ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch, SchedulePause,
-                               ScheduleResume, JobEnqueue, JobEnqueueMany, JobGet, JobClaim, JobStart, JobStartMany, JobHeartbeat,
-                               JobComplete, JobCompleteMany, JobFail, JobRelease, JobSnooze, JobReport, JobCancel, JobRun,
-                               JobArchive, JobDelete, JobSearch, JobStats, QueueSet, QueueGet, QueuePause, QueueResume, QueueList>;
+using Operation =
+    std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet, TaskCreate,
+                 TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt, TaskContinue, TaskSearch,
+                 ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch, SchedulePause, ScheduleResume, JobEnqueue,
+                 JobEnqueueMany, JobGet, JobClaim, JobStart, JobStartMany, JobHeartbeat, JobComplete, JobCompleteMany, JobFail,
+                 JobRelease, JobSnooze, JobReport, JobSuspend, JobCancel, JobRun, JobArchive, JobDelete, JobSearch, JobStats,
+                 QueueSet, QueueGet, QueuePause, QueueResume, QueueList>;
 
 struct Request {
   DialectId dialect = DialectId::k2026_04_01;
@@ -269,7 +270,7 @@ bool is_read(const Operation& operation) noexcept;
 // filter chooses.
 bool may_read_many(const Operation& operation) noexcept;
 // Returns how many records the request names, at least 1 unless a list is empty: the jobs that it enqueues, starts, completes or
-// asks for, the tasks of a heartbeat. The number measures the work of the request
+// asks for, the tasks of a heartbeat, the promises that a job is to await. The number measures the work of the request
 // and the size of its reply. Jobs that a filter chooses are not counted.
 std::size_t records_of(const Operation& operation) noexcept;
 // Returns the filter of a request that changes the jobs it chooses; null for every other request.

@@ -135,7 +135,7 @@ struct EdgeLookup {
   EdgeKind kind = EdgeKind::callback;
   std::string_view owner;
   std::string_view other;
-  bool found = false;
+  EdgeRef found = {};
 };
 struct MessageLookup {
   std::int64_t number = 0;
@@ -177,10 +177,10 @@ class Storage {
   virtual RowRef load(std::string_view id) { return load_one<RowRef, &Lookups::rows>(id); }
   ScheduleRef load_schedule(std::string_view id) { return load_one<ScheduleRef, &Lookups::schedules>(id); }
   QueueRef load_queue(std::string_view name) { return load_one<QueueRef, &Lookups::queues>(name); }
-  bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) {
+  EdgeRef load_edge(EdgeKind kind, std::string_view owner, std::string_view other) {
     EdgeLookup one{kind, owner, other};
     load_many({.edges = {&one, 1}});
-    return one.found;
+    return std::move(one.found);
   }
 
   // Returns the earliest instant at which a step is due; kAtOnce if a submission waits; kNever if there is neither.

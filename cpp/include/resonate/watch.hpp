@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "resonate/instant.hpp"
-#include "resonate/jobs.hpp"
 #include "resonate/queue_hours.hpp"
+#include "resonate/queues.hpp"
 
 namespace resonate {
 

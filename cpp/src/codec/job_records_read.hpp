@@ -19,7 +19,7 @@ Shared<const JobTemplate> read_template(const Node& node, const Path& at) {
 }
 
 template <DocumentNode Node>
-Shared<const Job> read_job(const Node& node, const Path* at) {
+Shared<Job> read_job(const Node& node, const Path* at) {
   const DescribedReader<Node> reader;
   Shared<JobSpec> spec(new JobSpec);
   reader.read(*spec, node, at);
@@ -31,6 +31,10 @@ Shared<const Job> read_job(const Node& node, const Path* at) {
   job->spec = std::move(spec);
   if (job->gathering && (!job->batch || !job->spec->group || job->state != JobState::scheduled))
     throw Malformed{to_text(Path(Field::gathering, at)) + " is of a scheduled job with a group and a batch"};
+  if (job->spec->after.empty() == job->spec->after_failed.has_value())
+    throw Malformed{to_text(Path(Field::after_failed, at)) + " is of a job with after, and each of these has one"};
+  if (job->awaits.empty() == (job->state == JobState::waiting))
+    throw Malformed{to_text(Path(Field::awaits, at)) + " is of a waiting job, and each of these has one"};
   if (job->group_state && !job->gathering) throw Malformed{to_text(Path(Field::flight, at)) + " is of a job that gathers"};
   return job;
 }

@@ -32,13 +32,19 @@ class JobEncoder {
     sink_.end_object();
   }
 
-  // `holder`: who holds the job, if the task that stores it is not written beside it.
-  void whole(const Job& job, const SharedString* holder = nullptr) {
-    const DescribedWriter<Sink> all(sink_);
+  // Beside its task and its keepers.
+  void whole(const Job& job) {
+    sink_.begin_object();
+    members(job);
+    sink_.end_object();
+  }
+
+  // By itself, with its holder (null: none) and the number of its keepers.
+  void alone(const Job& job, const SharedString* holder) {
     sink_.begin_object();
     if (holder) write_text(sink_, Field::claimed_by, holder->text);
-    all.members(*job.spec);
-    all.members(job);
+    members(job);
+    if (job.keepers) write_integer(sink_, Field::keepers, job.keepers);
     sink_.end_object();
   }
 
@@ -69,14 +75,20 @@ class JobEncoder {
  private:
   // The order of a record (JOBS 2); other members of the specification follow.
   static constexpr Field kRecord[] = {
-      Field::id,         Field::queue,       Field::type,         Field::state,       Field::payload,       Field::tags,
-      Field::priority,   Field::version,     Field::max_retries,  Field::retry_count, Field::retry_policy,  Field::on_exhausted,
-      Field::claimed_by, Field::lease_until, Field::group,        Field::batch,       Field::gathering,     Field::process_at,
-      Field::good_until, Field::timeout,     Field::deadline,     Field::retention,   Field::unique_key,    Field::unique_for,
-      Field::result,     Field::error,       Field::attempts,     Field::report,      Field::sent_at,       Field::enqueued_at,
-      Field::claimed_at, Field::started_at,  Field::completed_at, Field::failed_at,   Field::next_retry_at, Field::cancelled_at,
-      Field::expired_at,
+      Field::id,           Field::queue,       Field::type,          Field::state,        Field::payload,      Field::tags,
+      Field::priority,     Field::version,     Field::max_retries,   Field::retry_count,  Field::retry_policy, Field::on_exhausted,
+      Field::claimed_by,   Field::lease_until, Field::group,         Field::batch,        Field::gathering,    Field::process_at,
+      Field::good_until,   Field::timeout,     Field::deadline,      Field::retention,    Field::unique_key,   Field::unique_for,
+      Field::result,       Field::error,       Field::attempts,      Field::report,       Field::after,        Field::after_failed,
+      Field::awaits,       Field::created_at,  Field::sent_at,       Field::enqueued_at,  Field::claimed_at,   Field::started_at,
+      Field::completed_at, Field::failed_at,   Field::next_retry_at, Field::cancelled_at, Field::expired_at,
   };
+
+  void members(const Job& job) {
+    const DescribedWriter<Sink> all(sink_);
+    all.members(*job.spec);
+    all.members(job);
+  }
 
   template <Field F>
   void part(const Row& row) {
@@ -98,6 +110,10 @@ class JobEncoder {
       if (is_held(job.state)) write_integer(sink_, F, row.expires_at);
     } else if constexpr (F == Field::deadline) {
       if (row.promise_spec->timeout_at != kNever) write_integer(sink_, F, row.promise_spec->timeout_at);
+    } else if constexpr (F == Field::created_at) {
+      write_instant(sink_, F, row.promise_spec->created_at);
+    } else if constexpr (F == Field::awaits) {
+      if (job.state == JobState::waiting) awaits(job);
     } else if constexpr (F == Field::result) {
       if (is_terminal(job.state)) value(F, row.result());
     } else if constexpr (place_of<JobSpec>(F) < kSize<JobSpec>) {
@@ -110,6 +126,18 @@ class JobEncoder {
   void value(Field key, const Value& value) {
     sink_.key(key);
     encode_value(sink_, DialectId::k2026_04_01, value);
+  }
+
+  // The first of what the job lacks, and how many there are.
+  void awaits(const Job& job) {
+    sink_.key(Field::awaits);
+    sink_.begin_object();
+    sink_.key(Field::ids);
+    sink_.begin_array();
+    for (std::size_t i = 0; i < std::min(job.awaits.size(), kAwaitsShown); ++i) sink_.string(job.awaits[i]);
+    sink_.end_array();
+    write_integer(sink_, Field::count, static_cast<std::int64_t>(job.awaits.size()) + job.more_awaits);
+    sink_.end_object();
   }
 
   Sink& sink_;

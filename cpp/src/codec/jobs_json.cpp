@@ -11,7 +11,7 @@ namespace resonate {
 
 std::string job_to_json(const Job& job, const SharedString* holder) {
   JsonSink sink;
-  detail::JobEncoder<JsonSink>(sink).whole(job, holder);
+  detail::JobEncoder<JsonSink>(sink).alone(job, holder);
   return sink.take();
 }
 
@@ -46,9 +46,11 @@ std::string order_to_json(const JobOrder& order) {
 
 StoredJob job_of_json(std::string_view json) {
   return read_stored("job or queue", json, [](const JsonNode& node) {
-    const Members<JsonNode, Field::claimed_by> members(node, nullptr);
+    const Members<JsonNode, Field::claimed_by, Field::keepers> members(node, nullptr);
     const auto holder = members.optional_text<Field::claimed_by>();
-    return StoredJob{detail::read_job(node, nullptr), holder ? Shared<const SharedString>(new SharedString(*holder)) : nullptr};
+    StoredJob stored{detail::read_job(node, nullptr), holder ? Shared<const SharedString>(new SharedString(*holder)) : nullptr};
+    stored.job->keepers = members.optional_integer<Field::keepers>().value_or(0);
+    return stored;
   });
 }
 

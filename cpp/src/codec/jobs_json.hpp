@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "resonate/job_requests.hpp"
-#include "resonate/jobs.hpp"
+#include "resonate/queues.hpp"
 
 namespace resonate {
 
@@ -16,7 +16,7 @@ std::string hour_to_json(const QueueHour& hour);
 std::string order_to_json(const JobOrder& order);
 // Throws Error (storage) for a damaged text.
 struct StoredJob {
-  Shared<const Job> job;
+  Shared<Job> job;
   Shared<const SharedString> holder;
 };
 StoredJob job_of_json(std::string_view json);

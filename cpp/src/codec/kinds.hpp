@@ -51,6 +51,7 @@ namespace resonate {
   X(job_release, "job.release", "job.release") \
   X(job_snooze, "job.snooze", "job.snooze") \
   X(job_report, "job.report", "job.report") \
+  X(job_suspend, "job.suspend", "job.suspend") \
   X(job_cancel, "job.cancel", "job.cancel") \
   X(job_run, "job.run", "job.run") \
   X(job_archive, "job.archive", "job.archive") \

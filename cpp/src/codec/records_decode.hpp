@@ -67,13 +67,15 @@ RowRef decode_task(const Node& node, const Path* at = nullptr) {
 template <DocumentNode Node>
 RowRef decode_job(const Node& node, const Path* at = nullptr) {
   const Members<Node, Field::id, Field::state, Field::payload, Field::tags, Field::version, Field::claimed_by, Field::lease_until,
-                Field::deadline, Field::result>
+                Field::deadline, Field::result, Field::created_at, Field::awaits>
       members(node, at);
   auto promise = make_shared_value<PromiseSpec>();
   promise->id = members.template text<Field::id>();
   promise->param = members.template value<Field::payload>();
   promise->tags = members.template string_map<Field::tags>();
   promise->timeout_at = members.template optional_integer<Field::deadline>().value_or(kNever);
+  // A server of an earlier release does not say it.
+  promise->created_at = members.template optional_integer<Field::created_at>().value_or(kUnset);
 
   const detail::DescribedReader<Node, Audience::replies> reader;
   Shared<JobSpec> spec(new JobSpec);
@@ -85,6 +87,12 @@ RowRef decode_job(const Node& node, const Path* at = nullptr) {
   const std::optional<JobState> known = job_state_named(state);
   if (!known) refuse_type(members.template need<Field::state>(), members.path(Field::state), names_of(Of<JobState>{}));
   job->state = *known;
+  if (const Node* awaits = members.template find_given<Field::awaits>()) {
+    const Path path = members.path(Field::awaits);
+    const Members<Node, Field::ids, Field::count> lacks(*awaits, &path);
+    lacks.template each<Field::ids>([&](const Node& id, const Path& place) { job->awaits.emplace_back(read_text(id, place)); });
+    job->more_awaits = saturating_sub(lacks.template integer<Field::count>(), static_cast<std::int64_t>(job->awaits.size()));
+  }
 
   auto row = make_shared_value<Row>();
   row->promise_spec = std::move(promise);

@@ -15,6 +15,7 @@
 #include "codec/record_members_read.hpp"
 #include "codec/snapshot_encode.hpp"
 #include "machine/derive.hpp"
+#include "machine/job_cancellation.hpp"
 
 namespace resonate {
 namespace detail {
@@ -93,7 +94,7 @@ class SnapshotReader {
   void read_promise(const Node& node, const Path& at) {
     const Members<Node, Field::id, Field::state, Field::param, Field::value, Field::tags, Field::timeout_at, Field::created_at,
                   Field::settled_at, Field::ikc, Field::iku, Field::dialect, Field::external, Field::callbacks, Field::listeners,
-                  Field::task, Field::job>
+                  Field::task, Field::job, Field::kept_by>
         members(node, &at);
     auto promise_spec = make_shared_value<PromiseSpec>();
     read_promise_spec(members, *promise_spec);
@@ -111,10 +112,13 @@ class SnapshotReader {
     if (const Node* task = members.find<Field::task>()) read_task(*task, members.path(Field::task), *row);
     if (const Node* job = members.find<Field::job>()) {
       const Path path = members.path(Field::job);
-      row->job = read_job(*job, &path);
+      Shared<Job> found = read_job(*job, &path);
+      if (members.find<Field::kept_by>()) read_keepers(members, promise_spec->id, promise_spec->dialect, *found);
+      row->job = std::move(found);
       if (!row->has_task()) refuse_member(path, "needs a task");
       if (is_held(row->job->state) && !row->pid) refuse_member(path, "is held, and its task has no pid");
     }
+    if (members.find<Field::kept_by>() && !row->job) refuse_member(members.path(Field::kept_by), "needs a job");
     read_edges(members, promise_spec->id, *row);
     if (!places_.emplace(promise_spec->id, rows_.size()).second)
       refuse_member(members.path(Field::id), "comes twice: " + in_quotes(promise_spec->id));
@@ -135,6 +139,14 @@ class SnapshotReader {
       ++row.listeners;
     });
   }
+  template <class MembersOfPromise>
+  void read_keepers(const MembersOfPromise& members, const std::string& owner, DialectId dialect, Job& job) {
+    std::unordered_set<std::string> keepers;
+    members.template each<Field::kept_by>([&](const Node& node, const Path& path) {
+      add_edge(EdgeKind::keeper, owner, std::string(read_text(node, path)), dialect, keepers, path);
+      ++job.keepers;
+    });
+  }
   void add_edge(EdgeKind kind, const std::string& owner, std::string other, DialectId dialect,
                 std::unordered_set<std::string>& seen, const Path& path) {
     if (!seen.insert(other).second) refuse_member(path, "comes twice: " + in_quotes(other));
@@ -150,11 +162,12 @@ class SnapshotReader {
   // Whether an awaiter cancels the job, and whether it still has to, follow from the rows.
   void follow_cancellation(EdgeRef& edge) {
     const Row& awaited = *rows_[places_.at(edge->owner)];
-    if (edge->kind != EdgeKind::callback || !awaited.job || !awaited.job->spec->cancel_with_awaiters) return;
+    const auto place = places_.find(edge->other);
+    if (edge->kind != EdgeKind::callback || place == places_.end()) return;
+    Row& awaiter = *rows_[place->second];
+    if (!cancels(awaited, awaiter)) return;
     const_cast<Edge&>(*edge).cancels = true;  // this reader has made it
-    const auto awaiter = places_.find(edge->other);
-    if (awaiter != places_.end() && rows_[awaiter->second]->state == PromiseState::rejected_canceled)
-      rows_[awaiter->second]->cancels_jobs = true;
+    if (awaiter.state == PromiseState::rejected_canceled) awaiter.cancels_jobs = true;
   }
 
   static void read_task(const Node& node, const Path& at, Row& row) {

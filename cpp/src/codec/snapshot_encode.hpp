@@ -72,19 +72,22 @@ class SnapshotEncoder {
     list(Field::promises, view.promises,
          [this](const StateView::Promise& promise) { encode_promise(sink_, DialectId::k2026_04_01, *promise.row); });
     begin_list(Field::promise_timeouts);
-    for (const auto& [row, callbacks, listeners] : view.promises) {
+    for (const StateView::Promise& promise : view.promises) {
+      const RowRef& row = promise.row;
       if (row->external && row->state == PromiseState::pending) timer(*row, row->promise_spec->timeout_at);
     }
     sink_.end_array();
     edges(Field::callbacks, view, &StateView::Promise::callbacks);
     edges(Field::listeners, view, &StateView::Promise::listeners);
     begin_list(Field::tasks);
-    for (const auto& [row, callbacks, listeners] : view.promises) {
+    for (const StateView::Promise& promise : view.promises) {
+      const RowRef& row = promise.row;
       if (row->has_task()) encode_task(sink_, DialectId::k2026_04_01, *row);
     }
     sink_.end_array();
     begin_list(Field::task_timeouts);
-    for (const auto& [row, callbacks, listeners] : view.promises) {
+    for (const StateView::Promise& promise : view.promises) {
+      const RowRef& row = promise.row;
       if (row->task == TaskState::pending) timer(*row, retry_.of(*row), 0);
       if (row->task == TaskState::acquired) timer(*row, row->expires_at, 1);
     }
@@ -134,6 +137,7 @@ class SnapshotEncoder {
       write_text(sink_, Field::dialect, dialect(edge->dialect).version);
       sink_.end_object();
     });
+    if (!promise.keepers.empty()) list(Field::kept_by, promise.keepers, [this](const EdgeRef& edge) { sink_.string(edge->other); });
     if (row.has_task()) full_task(row);
     if (row.job) {
       sink_.key(Field::job);

@@ -21,9 +21,10 @@ std::vector<EdgeRef> all_edges(Storage& storage, EdgeKind kind, std::string_view
 }
 
 StateView::Promise with_edges(Storage& storage, const RowRef& row) {
-  StateView::Promise promise{row, {}, {}};
+  StateView::Promise promise{row, {}, {}, {}};
   if (row->callbacks > 0) promise.callbacks = all_edges(storage, EdgeKind::callback, row->id());
   if (row->listeners > 0) promise.listeners = all_edges(storage, EdgeKind::listener, row->id());
+  if (row->job && row->job->keepers > 0) promise.keepers = all_edges(storage, EdgeKind::keeper, row->id());
   return promise;
 }
 

@@ -17,6 +17,7 @@ struct StateView {
     RowRef row;
     std::vector<EdgeRef> callbacks;  // in order of registration
     std::vector<EdgeRef> listeners;
+    std::vector<EdgeRef> keepers;
   };
   struct Message {
     MessageRef message;

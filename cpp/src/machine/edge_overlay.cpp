@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kEdgePage = 64;
 
 std::string pair_key(EdgeKind kind, std::string_view owner, std::string_view other) {
-  std::string key(kind == EdgeKind::callback ? "c" : "l");
+  std::string key(1, static_cast<char>('0' + static_cast<int>(kind)));
   key.append(owner).append(1, '\0').append(other);  // neither holds a NUL
   return key;
 }
@@ -34,10 +34,10 @@ void EdgeOverlay::note(std::span<const EdgeLookup> loaded) {
   for (const EdgeLookup& edge : loaded) states_.try_emplace(pair_key(edge.kind, edge.owner, edge.other), edge.found);
 }
 
-bool EdgeOverlay::has(EdgeKind kind, std::string_view owner, std::string_view other) const {
+EdgeRef EdgeOverlay::find(EdgeKind kind, std::string_view owner, std::string_view other) const {
   if (!states_.empty())
     if (const auto known = states_.find(pair_key(kind, owner, other)); known != states_.end()) return known->second;
-  return storage_->has_edge(kind, owner, other);
+  return storage_->load_edge(kind, owner, other);
 }
 
 void EdgeOverlay::add(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels) {
@@ -49,7 +49,7 @@ void EdgeOverlay::add(EdgeKind kind, std::string_view owner, std::string_view ot
   edge->seq = ++counters_->sequence;
   edge->dialect = dialect;
   edge->cancels = cancels;
-  states_[pair_key(*edge)] = true;
+  states_[pair_key(*edge)] = held;
   of_owner_[{kind, edge->owner}].added.push_back(held);
   added_.push_back(std::move(held));
 }
@@ -84,7 +84,7 @@ void EdgeOverlay::remove_first(const EdgeRef& edge) {
   Line& line = of_owner_[{edge->kind, edge->owner}];
   line.consumed = edge->seq;
   ++(is_own(*edge) ? line.next : line.next_stored);
-  states_[pair_key(*edge)] = false;
+  states_[pair_key(*edge)] = nullptr;
   removed_.push_back(edge);
 }
 
@@ -109,7 +109,7 @@ EdgeRef EdgeOverlay::first_cancelled_with(std::string_view awaiter) {
 
 void EdgeOverlay::remove(const EdgeRef& edge) {
   removed_apart_.insert(edge->seq);
-  states_[pair_key(*edge)] = false;
+  states_[pair_key(*edge)] = nullptr;
   removed_.push_back(edge);
 }
 

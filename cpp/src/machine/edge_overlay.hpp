@@ -34,7 +34,8 @@ class EdgeOverlay {
 
   // Notes the state of pairs that were loaded ahead.
   void note(std::span<const EdgeLookup> loaded);
-  bool has(EdgeKind kind, std::string_view owner, std::string_view other) const;
+  // Null if there is none.
+  EdgeRef find(EdgeKind kind, std::string_view owner, std::string_view other) const;
   // `cancels`: the owner is a job that is cancelled with its awaiters.
   void add(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels);
   // Edges are consumed in order of registration.
@@ -74,7 +75,7 @@ class EdgeOverlay {
   std::map<std::pair<EdgeKind, std::string>, Line> of_owner_;
   std::map<std::string, Line, std::less<>> cancelled_with_;  // by awaiter; without those that were added
   std::unordered_set<std::int64_t> removed_apart_;
-  std::unordered_map<std::string, bool> states_;
+  std::unordered_map<std::string, EdgeRef> states_;  // null: there is none
   std::vector<EdgeRef> added_;
   std::vector<EdgeRef> removed_;
   std::size_t added_mark_ = 0;

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "machine/derive.hpp"
+#include "machine/job_cancellation.hpp"
 #include "machine/job_invariants.hpp"
 #include "machine/quoted.hpp"
 #include "machine/schedules.hpp"
@@ -105,17 +106,33 @@ void check_edges(Storage& storage, const Row& row, std::unordered_set<std::strin
       report.require(!callback || edge.other != row.id(), "self_callback", quoted(edge.other));
       if (!callback) return;
       awaiters.insert(edge.other);  // of settled promises too: their callbacks are not drained yet
-      const bool cancels = row.job && row.job->spec->cancel_with_awaiters;
-      report.require(edge.cancels == cancels, "callback_cancel_mismatch", quoted(edge.other));
-      const RowRef awaiter = edge.cancels ? storage.load(edge.other) : nullptr;
-      report.require(!awaiter || awaiter->state != PromiseState::rejected_canceled || awaiter->cancels_jobs, "cancel_drain_lost",
-                     quoted(edge.other) + " was cancelled");
+      const bool may_cancel = row.job && row.job->spec->cancel_with_awaiters;
+      const RowRef awaiter = edge.cancels || may_cancel ? storage.load(edge.other) : nullptr;
+      // The awaiter may be a job that was deleted while it waited.
+      report.require(awaiter ? edge.cancels == cancels(row, *awaiter) : may_cancel || !edge.cancels, "callback_cancel_mismatch",
+                     quoted(edge.other));
+      report.require(!edge.cancels || !awaiter || awaiter->state != PromiseState::rejected_canceled || awaiter->cancels_jobs,
+                     "cancel_drain_lost", quoted(edge.other) + " was cancelled");
     });
     const std::uint32_t counted = callback ? row.callbacks : row.listeners;
     report.require(
         count == counted, "edge_count_mismatch",
         std::to_string(counted) + (callback ? " callbacks" : " listeners") + " counted, " + std::to_string(count) + " found");
   }
+}
+
+// The jobs that keep a settled one.
+void check_keepers(Storage& storage, const Row& row, Report& report) {
+  std::int64_t found = 0;
+  each_edge(storage, EdgeKind::keeper, row.id(), [&](const Edge&) { ++found; });
+  report.require(found == row.job->keepers, "keeper_count_mismatch",
+                 std::to_string(row.job->keepers) + " keepers counted, " + std::to_string(found) + " found");
+}
+
+// Each promise that a job lacks must wake it.
+void check_awaits(Storage& storage, const Row& row, Report& report) {
+  for (const std::string& id : row.job->awaits)
+    report.require(storage.load(id) && storage.load_edge(EdgeKind::callback, id, row.id()), "job_await_lost", quoted(id));
 }
 
 // A task without a timer must have an execute in the outbox: otherwise nothing would dispatch it again.
@@ -202,6 +219,8 @@ std::vector<Violation> check_state(Storage& storage, RulesId rules) {
       if (row->job) jobs.add(row, now);
       Report report(found, row->id());
       check_edges(storage, *row, awaiters, report);
+      if (row->job) check_keepers(storage, *row, report);
+      if (row->job && row->job->state == JobState::waiting && !row->dead_at(now)) check_awaits(storage, *row, report);
       if (row->execute_waits) check_waiting_execute(storage, *row, report);
       if (row->task == TaskState::suspended && !row->dead_at(now)) suspended.push_back(row);
     }

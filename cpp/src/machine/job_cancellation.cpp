@@ -20,6 +20,11 @@ bool has_pending_awaiter(WorkingSet& set, const std::string& awaited, Instant no
 
 }  // namespace
 
+bool cancels(const Row& awaited, const Row& awaiter) noexcept {
+  if (!awaited.job || !awaited.job->spec->cancel_with_awaiters) return false;
+  return !awaiter.job || awaiter.job->spec->adopted;
+}
+
 void follow_awaiters(WorkingSet& set, WorkingSet::Entry& adopted) {
   if (adopted.now->callbacks == 0 || !adopted.now->job->spec->cancel_with_awaiters) return;
   std::vector<EdgeRef> edges;
@@ -33,7 +38,7 @@ void follow_awaiters(WorkingSet& set, WorkingSet::Entry& adopted) {
     if (awaiter && awaiter->now->state == PromiseState::rejected_canceled) {
       if (row.callbacks > 0) --row.callbacks;
     } else {
-      set.add_edge(edge->kind, edge->owner, edge->other, edge->dialect, true);
+      set.add_edge(edge->kind, edge->owner, edge->other, edge->dialect, awaiter && cancels(row, *awaiter->now));
     }
   }
   set.touched(adopted);

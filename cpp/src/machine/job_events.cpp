@@ -38,7 +38,7 @@ void JobEvents::started(const Job& job) {
 }
 
 void JobEvents::ended(const Attempt& closed) {
-  if (closed.outcome == Outcome::snoozed || closed.outcome == Outcome::cancelled) return;
+  if (!counts_as_run(closed.outcome)) return;
   const Duration run_time = std::max<Duration>(0, saturating_sub(closed.finished_at, closed.started_at));
   count(&QueueHour::run_time, run_time);
   queue_.tally.run_time.count(run_time);

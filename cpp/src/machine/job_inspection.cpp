@@ -6,6 +6,7 @@
 #include "machine/glob.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
+#include "machine/job_waiting.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/settle.hpp"
@@ -128,8 +129,8 @@ void Machine::delete_job(Entry& entry) {
   if (entry.now->dead_at(now_)) run_last_step(set_, entry);
   if (entry.now->state == PromiseState::pending) {
     leave_group(set_, entry);
-    count_deleted(set_, *entry.now->job);
-    return set_.remove(entry);
+    leave_awaits(set_, entry);
+    return remove_job(set_, entry);
   }
   if (entry.now->job->deleted) return;
   Job& job = edit_job(set_.edit(entry));

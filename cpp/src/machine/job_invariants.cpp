@@ -24,6 +24,7 @@ bool agrees(const Row& row) noexcept {
     case JobState::scheduled:
     case JobState::retry:
     case JobState::pending: return row.state == PromiseState::pending && row.task == TaskState::pending;
+    case JobState::waiting: return row.state == PromiseState::pending && row.task == TaskState::suspended;
     case JobState::claimed:
     case JobState::running: return row.state == PromiseState::pending && row.task == TaskState::acquired;
     case JobState::archived: return row.state == PromiseState::pending && row.task == TaskState::halted;
@@ -114,6 +115,8 @@ void check_job(const Row& row, std::vector<Violation>& found) {
   require(row.external, "job_not_external");
   require(gathering_agrees(row), "job_group_mismatch");
   require(ended_at(job) == row.settled_at, "job_end_mismatch");
+  require((job.state == JobState::waiting) != job.awaits.empty() && (job.state == JobState::waiting || !job.until),
+          "job_waits_for_nothing");
 }
 
 void check_job_step(const Row& before, const Row& after, Instant now, std::vector<Violation>& found) {

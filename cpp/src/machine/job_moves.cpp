@@ -7,6 +7,7 @@
 #include "machine/job_events.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_policy.hpp"
+#include "machine/job_waiting.hpp"
 #include "machine/settle.hpp"
 
 namespace resonate {
@@ -85,7 +86,11 @@ Job& edit_job(Row& row) {
   return const_cast<Job&>(*row.job);
 }
 
-void move(Job& job, JobEvent event) { job.state = *transition(event).to; }
+void move(Job& job, JobEvent event) {
+  job.state = *transition(event).to;
+  job.awaits.clear();
+  job.until.reset();
+}
 
 void close_attempt(Job& job, Outcome outcome, Instant at, const JobError* error) {
   if (!has_open_attempt(job)) return;
@@ -118,8 +123,7 @@ void JobCount::change_to(WorkingSet& set, const Job& job) const {
   if (started) events.started(job);
   if (closed) events.ended(*closed);
   if (state_ != job.state) events.entered(job.state, closed ? JobEvents::Attempted::yes : JobEvents::Attempted::no);
-  if (closed && closed->outcome != Outcome::snoozed && closed->outcome != Outcome::cancelled)
-    count_run(queue, closed->finished_at, closed->outcome != Outcome::completed);
+  if (closed && counts_as_run(closed->outcome)) count_run(queue, closed->finished_at, closed->outcome != Outcome::completed);
 }
 
 bool has_pending_awaiter(const Job& job, WorkingSet& set, Instant now) {
@@ -129,8 +133,16 @@ bool has_pending_awaiter(const Job& job, WorkingSet& set, Instant now) {
   });
 }
 
+void postpone_job(WorkingSet& set, WorkingSet::Entry& entry) {
+  change_job(set, entry, [](Row& row, Job& job) {
+    move(job, JobEvent::postpone);
+    wait_until(row, job.process_at);
+  });
+}
+
 void make_ready(WorkingSet& set, WorkingSet::Entry& entry, JobEvent event, Instant enqueued_at) {
   leave_group(set, entry);
+  leave_awaits(set, entry);
   change_job(set, entry, [&](Row& row, Job& job) {
     move(job, event);
     clear_claim(job);
@@ -230,6 +242,18 @@ void snooze_job(WorkingSet& set, WorkingSet::Entry& entry, Duration delay, Insta
   });
 }
 
+void suspend_job(WorkingSet& set, WorkingSet::Entry& entry, std::vector<std::string> awaits, Until until, Instant now) {
+  change_job(set, entry, [&](Row& row, Job& job) {
+    if (job.first_enqueued_at == kUnset) job.first_enqueued_at = job.enqueued_at;
+    close_attempt(job, Outcome::suspended, now, nullptr);
+    move(job, JobEvent::suspend);
+    clear_claim(job);
+    job.awaits = std::move(awaits);
+    job.until = until;
+    clear_task(row, TaskState::suspended);
+  });
+}
+
 void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   cancel_job(set, entry, *settlement(PromiseState::rejected_canceled, now).error, now);
 }
@@ -243,6 +267,7 @@ void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, const JobError& error
 
 void archive_job(WorkingSet& set, WorkingSet::Entry& entry) {
   leave_group(set, entry);
+  leave_awaits(set, entry);
   change_job(set, entry, [](Row& row, Job& job) {
     move(job, JobEvent::archive);
     clear_claim(job);

@@ -20,7 +20,9 @@ void move(Job& job, JobEvent event);
 // No effect if no attempt is open.
 void close_attempt(Job& job, Outcome outcome, Instant at, const JobError* error);
 
-// scheduled, retry, archived or held → pending.
+// waiting → scheduled, until process_at.
+void postpone_job(WorkingSet& set, WorkingSet::Entry& entry);
+// scheduled, waiting, retry, archived or held → pending.
 void make_ready(WorkingSet& set, WorkingSet::Entry& entry, JobEvent event, Instant enqueued_at);
 // pending → claimed, or → running if `start` is true.
 void claim_job(WorkingSet& set, WorkingSet::Entry& entry, const Shared<const SharedString>& worker, Duration lease,
@@ -34,6 +36,8 @@ void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Out
 void add_report(WorkingSet& set, WorkingSet::Entry& entry, std::optional<double> progress, std::vector<std::string> lines,
                 Instant now);
 void snooze_job(WorkingSet& set, WorkingSet::Entry& entry, Duration delay, Instant now);
+// `awaits`: the ids that the job lacks.
+void suspend_job(WorkingSet& set, WorkingSet::Entry& entry, std::vector<std::string> awaits, Until until, Instant now);
 void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, Instant now);
 // The same with the error that says why.
 void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, const JobError& error, Instant now);

@@ -23,6 +23,9 @@ enum class JobEvent : std::uint8_t {
   exhaust,  // a failed attempt; the job is archived
   fail,     // a failed attempt; the job fails
   snooze,
+  suspend,
+  wake,      // nothing that the job waits for is missing any more
+  postpone,  // the same, and process_at is ahead
   cancel,
   run,
   archive,
@@ -53,7 +56,7 @@ struct JobTransition {
 // In the order of JobEvent.
 inline constexpr auto kJobTransitions = [] {
   using enum JobState;
-  constexpr JobStates kNotOver{scheduled, pending, claimed, running, retry, archived};
+  constexpr JobStates kNotOver{scheduled, waiting, pending, claimed, running, retry, archived};
   return std::array{
       JobTransition{JobEvent::ready, {scheduled, retry}, pending},
       JobTransition{JobEvent::claim, {pending}, claimed},
@@ -61,16 +64,19 @@ inline constexpr auto kJobTransitions = [] {
       JobTransition{JobEvent::start, {claimed}, running},
       JobTransition{JobEvent::release, {claimed}, pending},
       JobTransition{JobEvent::lose_claim, {claimed}, pending},
-      JobTransition{JobEvent::expire, {scheduled, pending, claimed}, expired},
+      JobTransition{JobEvent::expire, {scheduled, waiting, pending, claimed}, expired},
       JobTransition{JobEvent::complete, {running}, completed},
       JobTransition{JobEvent::retry, {running}, retry},
       JobTransition{JobEvent::exhaust, {running}, archived},
       JobTransition{JobEvent::fail, {running}, failed},
       JobTransition{JobEvent::snooze, {running}, scheduled},
+      JobTransition{JobEvent::suspend, {running}, waiting},
+      JobTransition{JobEvent::wake, {waiting}, pending},
+      JobTransition{JobEvent::postpone, {waiting}, scheduled},
       JobTransition{JobEvent::cancel, kNotOver, cancelled},
-      JobTransition{JobEvent::run, {scheduled, retry, archived}, pending},
-      JobTransition{JobEvent::archive, {scheduled, pending, retry}, archived},
-      JobTransition{JobEvent::remove, {scheduled, pending, retry, archived, completed, failed, cancelled, expired}, {}},
+      JobTransition{JobEvent::run, {scheduled, waiting, retry, archived}, pending},
+      JobTransition{JobEvent::archive, {scheduled, waiting, pending, retry}, archived},
+      JobTransition{JobEvent::remove, {scheduled, waiting, pending, retry, archived, completed, failed, cancelled, expired}, {}},
       JobTransition{JobEvent::resolve, kNotOver, completed},
       JobTransition{JobEvent::reject, kNotOver, failed},
       JobTransition{JobEvent::time_out, kNotOver, failed},

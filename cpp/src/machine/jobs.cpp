@@ -1,12 +1,15 @@
 // Requests that enqueue jobs, and requests of workers (JOBS 3 and 5). Claims: job_claims.cpp; requests of operators:
 // job_inspection.cpp.
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "machine/derive.hpp"
 #include "machine/job_cancellation.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
+#include "machine/job_waiting.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/settle.hpp"
@@ -95,6 +98,10 @@ Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant proce
   spec->unique_for = order.unique_for.value_or(0);
   if (order.group) spec->group = Shared<const SharedString>(new SharedString(*order.group));
   spec->sent_at = std::min(order.sent_at.value_or(now), now);  // not in the future, even if the caller's clock is ahead
+  if (order.after) {
+    spec->after = distinct(*order.after);
+    spec->after_failed = order.after_failed ? *after_failed_named(*order.after_failed) : AfterFailed::cancel;
+  }
   return spec;
 }
 
@@ -119,15 +126,36 @@ std::optional<Reply> Machine::held_job_refusal(const Entry* entry, const std::st
                                         ", got " + std::to_string(version) + ": the job was claimed again meanwhile");
 }
 
-Reply Machine::enqueue(JobOrder& order) {
-  Entry* existing = order.id ? set_.find(*order.id) : nullptr;
+// The orders before one in a request that enqueues all or none: they are judged, and not written yet.
+struct Machine::EarlierOrders {
+  std::set<std::string> made;                                    // their ids
+  std::set<std::pair<std::string_view, std::string_view>> keys;  // queue, unique key
+  std::int64_t generated;                                        // the number of the last id that the engine makes
+
+  void add(const JobOrder& order, WorkingSet& set) {
+    if (order.unique_key) keys.emplace(order.queue, *order.unique_key);
+    if (order.id) {
+      made.insert(*order.id);
+      return;
+    }
+    std::string id;
+    do id = generated_name("job", ++generated);
+    while (made.contains(id) || set.follow(id));
+    made.insert(std::move(id));
+  }
+};
+
+std::optional<Reply> Machine::enqueue_refusal(const JobOrder& order, const EarlierOrders* earlier, Awaited& awaited) {
+  if (earlier && order.id && earlier->made.contains(*order.id))
+    return refusal(status::kConflict, "id " + quoted(*order.id) + " comes twice");
+  const Entry* existing = order.id ? set_.find(*order.id) : nullptr;
   if (existing && existing->now->job) {
     const Row& row = *existing->now;
     const JobSpec& spec = *row.job->spec;
     // An order that adopts a promise may omit the payload; then the promise's param is used.
     const bool adopts = spec.adopted && !spec.payload && order.payload.empty();
     if (spec.queue == order.queue && spec.type == order.type && (adopts || same_value(row.payload(), order.payload)))
-      return answer(*existing);
+      return std::nullopt;
     return refusal(status::kConflict, "job " + quoted(*order.id) + " exists with another queue, type or payload");
   }
   if (existing) {
@@ -135,6 +163,8 @@ Reply Machine::enqueue(JobOrder& order) {
       return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and has a task of its own");
     if (existing->now->promise_spec->timer)
       return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is a timer");
+    if (order.after)
+      return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists: a job with after needs a promise of its own");
     if (const PromiseState state = existing->now->state_at(now_); state != PromiseState::pending)
       return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is " + std::string(name_of(state)));
   }
@@ -142,12 +172,27 @@ Reply Machine::enqueue(JobOrder& order) {
     if (const Entry* holder = set_.holder_of_key(order.queue, *order.unique_key, now_))
       return refusal(status::kConflict, "uniqueKey " + quoted(*order.unique_key) + " of queue " + quoted(order.queue) +
                                             " is held by job " + quoted(holder->now->id()));
+    if (earlier && earlier->keys.contains({order.queue, *order.unique_key}))
+      return refusal(status::kConflict,
+                     "uniqueKey " + quoted(*order.unique_key) + " of queue " + quoted(order.queue) + " comes twice");
   }
+  if (!order.after) return std::nullopt;
+  std::vector<std::string> ids = distinct(*order.after);
+  if (earlier) std::erase_if(ids, [&](const std::string& id) { return earlier->made.contains(id); });
+  return find_awaited(ids, awaited);
+}
+
+Reply Machine::enqueue(JobOrder& order) {
+  Awaited awaited;
+  if (auto refused = enqueue_refusal(order, nullptr, awaited)) return *std::move(refused);
+  Entry* existing = order.id ? set_.find(*order.id) : nullptr;
+  if (existing && existing->now->job) return answer(*existing);
   const Instant process_at = order.process_in ? saturating_add(now_, *order.process_in) : order.process_at.value_or(kUnset);
   Shared<JobSpec> spec = spec_of(order, set_.find_queue(order.queue), process_at, now_);
 
   Shared<Job> job(new Job);
   Entry* entry = existing;
+  const bool has_new_id = !order.id;
   if (existing) {
     spec->adopted = true;
     if (!order.payload.empty()) spec->payload = std::move(order.payload);
@@ -168,6 +213,8 @@ Reply Machine::enqueue(JobOrder& order) {
     entry = &set_.create(std::move(created));
   }
   job->spec = std::move(spec);
+  // A job that is over already, by its good_until, is not cancelled besides.
+  const bool fails = awaited.failed && job->spec->after_failed == AfterFailed::cancel && job->spec->good_until > now_;
   const bool gathers = job->spec->group && process_at <= now_ && job->spec->good_until > now_;
   Row& row = set_.edit(*entry);
   row.external = true;
@@ -176,6 +223,12 @@ Reply Machine::enqueue(JobOrder& order) {
     job->failed_at = row.settled_at;
     job->error = deadline_job_error();
     row.task = TaskState::fulfilled;
+    awaited = {};
+  } else if (fails || !awaited.pending.empty()) {
+    job->state = JobState::waiting;
+    if (process_at != kUnset) job->process_at = process_at;
+    job->awaits = ids_of(awaited.pending);
+    row.task = TaskState::suspended;
   } else if (process_at > now_) {
     job->state = JobState::scheduled;
     job->process_at = process_at;
@@ -194,6 +247,16 @@ Reply Machine::enqueue(JobOrder& order) {
   count_created(set_, *job);
   row.job = std::move(job);
   set_.touched(*entry);
+  if (row.state == PromiseState::pending && fails) {
+    cancel_job(set_, *entry, dependency_failed(*awaited.failed->now, now_), now_);
+    return answer(*entry);
+  }
+  for (Entry* one : awaited.pending) {
+    // The plan of the request does not know the pairs of an id that was made just now.
+    if (has_new_id && !set_.follow_edge(EdgeKind::callback, one->now->id(), entry->now->id())) put_callback(*one, *entry->now);
+    if (!has_new_id) add_callback(*one, *entry->now);
+  }
+  keep_settled(awaited, entry->now->id());
   if (existing) follow_awaiters(set_, *entry);
   if (gathers && row.state == PromiseState::pending) join_group(set_, *entry, now_);
   return answer(*entry);
@@ -230,7 +293,32 @@ std::optional<std::string> Machine::refuse_retries(const QueueSet& request) cons
   return "defaults: " + needs_policy(*defaults->max_retries);
 }
 
+std::optional<Reply> Machine::refuse_any(const std::vector<JobOrder>& orders) {
+  EarlierOrders earlier{.made = {}, .keys = {}, .generated = set_.counters().jobs};
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    const JobOrder& order = orders[i];
+    const Entry* existing = order.id ? set_.find(*order.id) : nullptr;
+    Awaited awaited;
+    std::optional<Reply> refused;
+    if (auto why = refuse_order(order, dialect_)) {
+      refused = refusal(status::kInvalid, *std::move(why));
+    } else if (auto retries = existing && existing->now->job ? std::nullopt : refuse_retries(order)) {
+      refused = refusal(status::kInvalid, *std::move(retries));
+    } else {
+      refused = enqueue_refusal(order, &earlier, awaited);
+    }
+    if (refused) {
+      refused->error = "jobs[" + std::to_string(i) + "]: " + refused->error;
+      return refused;
+    }
+    earlier.add(order, set_);
+  }
+  return std::nullopt;
+}
+
 Reply Machine::run(JobEnqueueMany& request) {
+  if (request.atomic)
+    if (auto refused = refuse_any(request.orders)) return *std::move(refused);
   Shared<JobReply> jobs(new JobReply);
   jobs->items.reserve(request.orders.size());
   for (JobOrder& order : request.orders) {

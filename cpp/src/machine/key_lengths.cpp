@@ -65,6 +65,8 @@ void check_order(KeyCheck& at, std::string_view name, std::string_view id, const
   at.key({{name, id}, {"queue", order.queue}});
   if (order.unique_key) at.key({{name, id}, {"queue", order.queue}, {"uniqueKey", *order.unique_key}});
   if (order.group) at.key({{name, id}, {"queue", order.queue}, {"group", *order.group}});
+  if (order.after)
+    for (const std::string& awaited : *order.after) at.key({{name, id}, {"an id of after", awaited}});
 }
 
 void check(KeyCheck& at, const PromiseCreate& request) { check_promise(at, "id", request.id, request.tags); }
@@ -77,6 +79,9 @@ void check(KeyCheck& at, const TaskCreate& request) {
 void check(KeyCheck& at, const TaskAcquire& request) { at.key({{"id", request.id}, {"pid", request.pid}}); }
 void check(KeyCheck& at, const TaskSuspend& request) {
   for (const RegisterCallback& action : request.actions) check(at, action);
+}
+void check(KeyCheck& at, const JobSuspend& request) {
+  for (const std::string& awaited : request.awaits) at.key({{"id", request.id}, {"an id of awaits", awaited}});
 }
 void check(KeyCheck& at, const TaskFence& request) {
   if (const auto* const create = std::get_if<PromiseCreate>(&request.action)) check(at, *create);

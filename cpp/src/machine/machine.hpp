@@ -77,6 +77,7 @@ class Machine {
   Reply run(JobRelease& request);
   Reply run(JobSnooze& request);
   Reply run(JobReport& request);
+  Reply run(JobSuspend& request);
   Reply run(JobCancel& request);
   Reply run(JobRun& request);
   Reply run(JobArchive& request);
@@ -102,7 +103,11 @@ class Machine {
   std::optional<Reply> creation_conflict(const Entry& entry, const PromiseCreate& request) const;
   // Returns why the promise cannot be awaited, or none.
   std::optional<Reply> internal_refusal(const Row& awaited) const;
-  void add_edge(EdgeKind kind, Entry& awaited, const std::string& other);
+  // No effect if there is one already.
+  void add_callback(Entry& awaited, const Row& awaiter);
+  void add_listener(Entry& awaited, const std::string& address);
+  // The same for a pair of which no edge exists.
+  void put_callback(Entry& awaited, const Row& awaiter);
 
   // Returns why the event cannot happen to the task (it does not exist, its state or version differs), or none.
   std::optional<Reply> claim_refusal(const Entry* entry, const std::string& id, std::int64_t version, TaskEvent event,
@@ -114,8 +119,23 @@ class Machine {
   std::vector<RowRef> scan_by_id(RowRange range, const std::function<bool(const Row&)>& wanted);
 
   Reply no_job(const std::string& id) const;
+  // The promises that a job is to wait for, each once, in the order given.
+  struct Awaited {
+    std::vector<Entry*> pending;
+    std::vector<Entry*> settled;
+    const Entry* failed = nullptr;  // the first that is settled and not resolved
+  };
+  // Returns why one of them cannot be awaited, or none.
+  std::optional<Reply> find_awaited(const std::vector<std::string>& ids, Awaited& found);
+  // Keeps those that are settled until the job is final.
+  void keep_settled(const Awaited& awaited, const std::string& job);
   JobReply::Item item_of(Reply reply) const;
   Reply enqueue_requested(JobOrder& order);
+  // Returns why the job cannot be enqueued, or none; it may exist already. `earlier`: null, or the orders that come before it.
+  struct EarlierOrders;
+  std::optional<Reply> enqueue_refusal(const JobOrder& order, const EarlierOrders* earlier, Awaited& awaited);
+  // Judges orders of which all or none are enqueued: returns the first refusal, with its place.
+  std::optional<Reply> refuse_any(const std::vector<JobOrder>& orders);
   // Returns why retries are refused, or none: some lifecycles allow retries only with a policy.
   std::optional<std::string> refuse_retries(const JobOrder& order) const;
   std::optional<std::string> refuse_retries(const QueueSet& request) const;

@@ -19,16 +19,18 @@ struct StateNames {
   std::string_view horsies;
 };
 constexpr StateNames kStates[] = {
-    {"scheduled", "scheduled", "PENDING"},   {"pending", "pending", "PENDING"}, {"claimed", "active", "CLAIMED"},
-    {"running", "active", "RUNNING"},        {"retry", "retry", "PENDING"},     {"archived", "archived", "FAILED"},
-    {"completed", "completed", "COMPLETED"}, {"failed", "archived", "FAILED"},  {"cancelled", "archived", "CANCELLED"},
-    {"expired", "archived", "EXPIRED"},
+    {"scheduled", "scheduled", "PENDING"},  {"waiting", "scheduled", "PENDING"},     {"pending", "pending", "PENDING"},
+    {"claimed", "active", "CLAIMED"},       {"running", "active", "RUNNING"},        {"retry", "retry", "PENDING"},
+    {"archived", "archived", "FAILED"},     {"completed", "completed", "COMPLETED"}, {"failed", "archived", "FAILED"},
+    {"cancelled", "archived", "CANCELLED"}, {"expired", "archived", "EXPIRED"},
 };
 static_assert(std::size(kStates) == kJobStates);
 constexpr std::string_view kLifecycles[] = {"", "asynq", "horsies"};
 constexpr std::string_view kExhausted[] = {"archived", "failed"};
 constexpr std::string_view kPolicies[] = {"asynq", "fixed", "exponential"};
-constexpr std::string_view kOutcomes[] = {"", "completed", "failed", "crashed", "timed_out", "snoozed", "cancelled"};
+constexpr std::string_view kOutcomes[] = {"", "completed", "failed", "crashed", "timed_out", "snoozed", "suspended", "cancelled"};
+constexpr std::string_view kAfterFailed[] = {"cancel", "run"};
+constexpr std::string_view kUntil[] = {"any", "all"};
 
 template <class Enum, std::size_t N>
 std::optional<Enum> named(const std::string_view (&names)[N], std::string_view name) noexcept {
@@ -67,6 +69,8 @@ std::string_view horsies_name_of(JobState state) noexcept { return names(state).
 std::string_view name_of(Lifecycle lifecycle) noexcept { return kLifecycles[static_cast<std::size_t>(lifecycle)]; }
 std::string_view name_of(OnExhausted what) noexcept { return kExhausted[static_cast<std::size_t>(what)]; }
 std::string_view name_of(PolicyKind kind) noexcept { return kPolicies[static_cast<std::size_t>(kind)]; }
+std::string_view name_of(AfterFailed what) noexcept { return kAfterFailed[static_cast<std::size_t>(what)]; }
+std::string_view name_of(Until which) noexcept { return kUntil[static_cast<std::size_t>(which)]; }
 std::string_view name_of(Outcome outcome) noexcept { return kOutcomes[static_cast<std::size_t>(outcome)]; }
 
 std::optional<JobState> job_state_named(std::string_view name) noexcept {
@@ -77,6 +81,8 @@ std::optional<JobState> job_state_named(std::string_view name) noexcept {
 std::optional<Lifecycle> lifecycle_named(std::string_view name) noexcept { return named<Lifecycle>(kLifecycles, name); }
 std::optional<OnExhausted> on_exhausted_named(std::string_view name) noexcept { return named<OnExhausted>(kExhausted, name); }
 std::optional<PolicyKind> policy_named(std::string_view name) noexcept { return named<PolicyKind>(kPolicies, name); }
+std::optional<AfterFailed> after_failed_named(std::string_view name) noexcept { return named<AfterFailed>(kAfterFailed, name); }
+std::optional<Until> until_named(std::string_view name) noexcept { return named<Until>(kUntil, name); }
 std::optional<Outcome> outcome_named(std::string_view name) noexcept { return named<Outcome>(kOutcomes, name); }
 
 }  // namespace resonate

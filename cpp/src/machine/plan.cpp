@@ -16,6 +16,17 @@ void add_edges(const RegisterListener& request, Plan& plan) { plan.edge(EdgeKind
 void add_edges(const TaskSuspend& request, Plan& plan) {
   for (const RegisterCallback& action : request.actions) add_edges(action, plan);
 }
+void add_callbacks(const std::vector<std::string>& awaited, const std::string& awaiter, Plan& plan) {
+  for (const std::string& id : awaited) plan.edge(EdgeKind::callback, id, awaiter);
+}
+void add_edges(const JobSuspend& request, Plan& plan) { add_callbacks(request.awaits, request.id, plan); }
+void add_edges(const JobOrder& order, Plan& plan) {
+  if (order.id && order.after) add_callbacks(*order.after, *order.id, plan);
+}
+void add_edges(const JobEnqueue& request, Plan& plan) { add_edges(*request.order, plan); }
+void add_edges(const JobEnqueueMany& request, Plan& plan) {
+  for (const JobOrder& order : request.orders) add_edges(order, plan);
+}
 template <class Rest>
 void add_edges(const Rest&, Plan&) {}
 

@@ -4,6 +4,7 @@
 
 #include "machine/derive.hpp"
 #include "machine/glob.hpp"
+#include "machine/job_cancellation.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/settle.hpp"
@@ -104,13 +105,25 @@ std::optional<Reply> Machine::internal_refusal(const Row& awaited) const {
                                              "can be awaited under the strict rules");
 }
 
-void Machine::add_edge(EdgeKind kind, Entry& awaited, const std::string& other) {
-  if (set_.has_edge(kind, awaited.now->id(), other)) return;
-  const bool cancels = kind == EdgeKind::callback && awaited.now->job && awaited.now->job->spec->cancel_with_awaiters;
-  set_.add_edge(kind, awaited.now->id(), other, dialect_.id, cancels);
+void Machine::add_callback(Entry& awaited, const Row& awaiter) {
+  if (set_.has_edge(EdgeKind::callback, awaited.now->id(), awaiter.id())) return;
+  put_callback(awaited, awaiter);
+}
+
+void Machine::put_callback(Entry& awaited, const Row& awaiter) {
+  set_.add_edge(EdgeKind::callback, awaited.now->id(), awaiter.id(), dialect_.id, cancels(*awaited.now, awaiter));
   Row& row = set_.edit(awaited);
   row.external = true;  // the promise is now awaited, so its timeout is armed (PROTOCOL 2.1)
-  ++(kind == EdgeKind::callback ? row.callbacks : row.listeners);
+  ++row.callbacks;
+  set_.touched(awaited);
+}
+
+void Machine::add_listener(Entry& awaited, const std::string& address) {
+  if (set_.has_edge(EdgeKind::listener, awaited.now->id(), address)) return;
+  set_.add_edge(EdgeKind::listener, awaited.now->id(), address, dialect_.id);
+  Row& row = set_.edit(awaited);
+  row.external = true;
+  ++row.listeners;
   set_.touched(awaited);
 }
 
@@ -122,12 +135,13 @@ Reply Machine::run(RegisterCallback& request) {
     return refusal(dialect_.missing_awaiter_is_404 ? status::kNotFound : status::kUnprocessable,
                    "awaiter " + quoted(request.awaiter) + " does not exist");
   if (awaiter->now->job)
-    return refusal(status::kUnprocessable, "awaiter " + quoted(request.awaiter) + " must not be a job: jobs are not resumed");
+    return refusal(status::kUnprocessable,
+                   "awaiter " + quoted(request.awaiter) + " must not be a job: a job waits by job.suspend, or by its after");
   if (dialect_.awaiter_needs_target && !awaiter->now->promise_spec->target)
     return refusal(status::kUnprocessable,
                    "awaiter " + quoted(request.awaiter) + " must have the tag resonate:target, or it cannot be resumed");
   if (auto refused = internal_refusal(*awaited->now)) return *std::move(refused);
-  if (awaited->now->pending_at(now_) && awaiter->now->pending_at(now_)) add_edge(EdgeKind::callback, *awaited, request.awaiter);
+  if (awaited->now->pending_at(now_) && awaiter->now->pending_at(now_)) add_callback(*awaited, *awaiter->now);
   return answer(*awaited);
 }
 
@@ -135,7 +149,7 @@ Reply Machine::run(RegisterListener& request) {
   Entry* awaited = set_.find(request.awaited);
   if (!awaited) return no_promise(request.awaited);
   if (auto refused = internal_refusal(*awaited->now)) return *std::move(refused);
-  if (awaited->now->pending_at(now_)) add_edge(EdgeKind::listener, *awaited, request.address);
+  if (awaited->now->pending_at(now_)) add_listener(*awaited, request.address);
   return answer(*awaited);
 }
 

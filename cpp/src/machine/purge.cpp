@@ -2,6 +2,7 @@
 
 #include "machine/derive.hpp"
 #include "machine/job_moves.hpp"
+#include "machine/job_waiting.hpp"
 
 namespace resonate {
 
@@ -9,6 +10,9 @@ void References::add(const Row& row) {
   if (row.state != PromiseState::pending) return;
   if (row.resumes) ids_.insert(row.resumes->items.begin(), row.resumes->items.end());
   if (row.current) ids_.insert(row.current->text);
+  if (!row.job) return;
+  ids_.insert(row.job->spec->after.begin(), row.job->spec->after.end());
+  ids_.insert(row.job->awaits.begin(), row.job->awaits.end());
 }
 
 bool purge_row(WorkingSet& set, const Row& row, const References& references, Instant settled_before, Instant now) {
@@ -17,10 +21,13 @@ bool purge_row(WorkingSet& set, const Row& row, const References& references, In
   const std::string* origin = row.promise_spec->tags.find("resonate:origin");
   const WorkingSet::Entry* root = origin && *origin != row.id() ? set.follow(*origin) : nullptr;
   if (root && root->now->pending_at(now)) return false;
-  if (row.job && has_pending_awaiter(*row.job, set, now)) return false;
+  if (row.job && (has_pending_awaiter(*row.job, set, now) || has_keeper(set, row, now))) return false;
   WorkingSet::Entry* const entry = set.follow(row.id());
-  if (row.job) count_deleted(set, *row.job);
-  set.remove(*entry);
+  if (row.job) {
+    remove_job(set, *entry);
+  } else {
+    set.remove(*entry);
+  }
   return true;
 }
 

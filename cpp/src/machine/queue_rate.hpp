@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "resonate/jobs.hpp"
+#include "resonate/queues.hpp"
 
 namespace resonate {
 

@@ -43,6 +43,8 @@ std::size_t records_of(const Operation& operation) noexcept {
           return request.jobs.size();
         } else if constexpr (requires { request.actions; }) {
           return 1 + request.actions.size();
+        } else if constexpr (requires { request.awaits; }) {
+          return request.awaits.size();
         } else if constexpr (std::is_same_v<One, JobClaim>) {
           return static_cast<std::size_t>(request.count);
         } else {

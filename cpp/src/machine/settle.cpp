@@ -4,6 +4,7 @@
 
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
+#include "machine/job_waiting.hpp"
 #include "machine/transitions.hpp"
 
 namespace resonate {
@@ -90,6 +91,7 @@ Settlement settlement(PromiseState state, Instant at) {
 void settle(WorkingSet& set, WorkingSet::Entry& entry, Settlement end) {
   if (entry.now->job) {
     leave_group(set, entry);
+    leave_awaits(set, entry, end.state == PromiseState::rejected_canceled);
     return change_job(set, entry, [&](Row& row, Job& job) {
       settle_row(row, std::move(end));
       row.cancels_jobs = job.spec->adopted && has_jobs_to_cancel(set, row);  // only an adopted promise can await another

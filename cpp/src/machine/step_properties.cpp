@@ -1,5 +1,8 @@
 // Invariants of two consecutive states (PROTOCOL 6, "on steps").
 #include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <utility>
 
 #include "machine/derive.hpp"
 #include "machine/invariants.hpp"
@@ -18,7 +21,9 @@ bool may_clear_resumes(const Operation* request) {
 
 class StepChecker {
  public:
-  StepChecker(const StepContext& context, std::vector<Violation>& found) : context_(context), found_(found) {}
+  // `left`: the promises that a job no longer waits for.
+  StepChecker(const StepContext& context, std::unordered_set<std::string> left, std::vector<Violation>& found)
+      : context_(context), left_(std::move(left)), found_(found) {}
 
   void compare(const Row& before, const Row& after) {
     id_ = &after.id();
@@ -48,9 +53,10 @@ class StepChecker {
       return;
     }
     if (after.state == PromiseState::pending) {
-      // A job loses the awaiters that are cancelled, see the removed edges below.
-      require((after.callbacks >= before.callbacks || after.job) && after.listeners >= before.listeners,
-              "edges_shrank_while_pending", "");
+      // A job loses the awaiters that are cancelled, and each promise the jobs that wait no longer; see the removed edges below.
+      require(
+          (after.callbacks >= before.callbacks || after.job || left_.contains(after.id())) && after.listeners >= before.listeners,
+          "edges_shrank_while_pending", "");
       return;
     }
     const Instant deadline = before.promise_spec->timeout_at;
@@ -100,6 +106,7 @@ class StepChecker {
   }
 
   const StepContext& context_;
+  std::unordered_set<std::string> left_;
   std::vector<Violation>& found_;
   const std::string* id_ = nullptr;
 };
@@ -108,8 +115,16 @@ class StepChecker {
 
 std::vector<Violation> check_step(WorkingSet& set, const StepContext& context, RulesId rules) {
   std::vector<Violation> found;
-  StepChecker checker(context, found);
   const WorkingSet::StepView view = set.since_checkpoint();
+  const auto waits_no_longer = [&set](const Edge& edge) {
+    const WorkingSet::Entry* const awaiter = set.follow(edge.other);
+    if (!awaiter) return true;  // only a job can be gone
+    return awaiter->now->job && std::ranges::find(awaiter->now->job->awaits, edge.owner) == awaiter->now->job->awaits.end();
+  };
+  std::unordered_set<std::string> left;
+  for (const EdgeRef& edge : view.edges_removed)
+    if (edge->kind == EdgeKind::callback && waits_no_longer(*edge)) left.insert(edge->owner);
+  StepChecker checker(context, std::move(left), found);
   for (const auto& [before, after] : view.rows) {
     if (!after) continue;  // the job was deleted
     if (before) {
@@ -131,16 +146,22 @@ std::vector<Violation> check_step(WorkingSet& set, const StepContext& context, R
       checker.require(queued, "consumed_listener_lost", quoted(edge->other));
       continue;
     }
+    if (edge->kind == EdgeKind::keeper) continue;  // its job is final, or the kept one is deleted
     const WorkingSet::Entry* const awaited = set.follow(edge->owner);
     const WorkingSet::Entry* const awaiter = set.follow(edge->other);
     if (awaited && awaited->now->state == PromiseState::pending) {
       const bool kept = set.has_edge(edge->kind, edge->owner, edge->other);  // added again for a job that adopts the promise
-      checker.require(kept || (awaiter && awaiter->now->state == PromiseState::rejected_canceled), "callback_dropped",
+      checker.require(kept || waits_no_longer(*edge) || awaiter->now->state == PromiseState::rejected_canceled, "callback_dropped",
                       quoted(edge->other));
       continue;
     }
-    if (!awaiter || !awaiter->now->has_task() || awaiter->now->job || awaiter->now->task_at(context.now) == TaskState::fulfilled)
+    if (awaiter && awaiter->now->job) {
+      const Job& job = *awaiter->now->job;
+      checker.require(awaiter->now->dead_at(context.now) || std::ranges::find(job.awaits, edge->owner) == job.awaits.end(),
+                      "job_await_lost", quoted(edge->other) + " is not woken");
       continue;
+    }
+    if (!awaiter || !awaiter->now->has_task() || awaiter->now->task_at(context.now) == TaskState::fulfilled) continue;
     const auto& resumes = awaiter->now->resumes;
     checker.require(resumes && std::count(resumes->items.begin(), resumes->items.end(), edge->owner) == 1, "consumed_callback_lost",
                     quoted(edge->other));

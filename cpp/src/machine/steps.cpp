@@ -7,6 +7,7 @@
 #include "machine/job_cancellation.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
+#include "machine/job_waiting.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/schedules.hpp"
@@ -67,21 +68,20 @@ Fired end_gathering(WorkingSet& set, WorkingSet::Entry& leader, Instant now) {
   return fired;
 }
 
-// Deletes a finished job. If an undelivered unblock or an unfinished awaiter still needs it, schedules another attempt instead;
-// that is not a step.
+// Deletes a finished job. If an undelivered unblock, an unfinished awaiter or a keeper still needs it, schedules another attempt
+// instead; that is not a step.
 std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   constexpr Duration kSoonest = 1000;
   constexpr Duration kLatest = 3'600'000;
   const Row& row = *entry.now;
-  if (has_pending_awaiter(*row.job, set, now) || set.has_unblock(row.id())) {
-    const Duration waited = saturating_sub(now, row.settled_at);
+  if (has_pending_awaiter(*row.job, set, now) || set.has_unblock(row.id()) || has_keeper_left(set, entry, now)) {
+    const Duration waited = saturating_sub(now, entry.now->settled_at);
     edit_job(set.edit(entry)).reclaim_at = saturating_add(now, std::clamp(waited, kSoonest, kLatest));
     set.touched(entry);
     return std::nullopt;
   }
-  Fired fired = fired_by(StepKind::job_retention, row, row.job->reclaim_at, now);
-  count_deleted(set, *row.job);
-  set.remove(entry);
+  Fired fired = fired_by(StepKind::job_retention, *entry.now, entry.now->job->reclaim_at, now);
+  remove_job(set, entry);
   return fired;
 }
 
@@ -142,7 +142,7 @@ Fired drain_listener(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 // Wakes the awaiter of a settled promise, or records the resume for later if it is not suspended.
 void resume(WorkingSet& set, WorkingSet::Entry& awaiter, const std::string& awaited, Instant now) {
   const Row& seen = *awaiter.now;
-  if (!seen.has_task() || seen.job || seen.dead_at(now)) return;  // jobs are never resumed
+  if (!seen.has_task() || seen.dead_at(now)) return;
   if (next_state(TaskEvent::resume, seen.task)) {
     Row& row = set.edit(awaiter);
     enter_pending(row, now);
@@ -165,9 +165,15 @@ Fired drain_callback(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   set.remove_first_edge(edge);
   Row& row = set.edit(entry);
   --row.callbacks;
-  if (row.job) edit_job(row).awaiters.push_back(edge->other);
+  WorkingSet::Entry* const awaiter = set.follow(edge->other);
+  const bool by_job = awaiter && awaiter->now->job;
+  if (row.job && !by_job) edit_job(row).awaiters.push_back(edge->other);
   set.touched(entry);
-  if (WorkingSet::Entry* awaiter = set.follow(edge->other)) resume(set, *awaiter, edge->owner, now);
+  if (by_job) {
+    if (wake_job(set, *awaiter, *entry.now, now) && entry.now->job) keep(set, entry, edge->other);
+  } else if (awaiter) {
+    resume(set, *awaiter, edge->owner, now);
+  }
   return fired;
 }
 

@@ -183,7 +183,7 @@ Reply Machine::run(TaskSuspend& request) {
     add_preload(reply, *entry->now);
     return reply;
   }
-  for (Entry* awaited : awaiteds) add_edge(EdgeKind::callback, *awaited, request.id);
+  for (Entry* awaited : awaiteds) add_callback(*awaited, *entry->now);
   Row& row = set_.edit(*entry);
   clear_task(row, *next_state(TaskEvent::suspend, TaskState::acquired));
   row.resumes = nullptr;

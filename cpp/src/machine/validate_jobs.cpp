@@ -1,5 +1,6 @@
 #include "machine/validate_jobs.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <string_view>
 #include <unordered_set>
@@ -14,6 +15,12 @@
 namespace resonate {
 
 namespace {
+
+// A job cannot wait for itself.
+Refusal refuse_itself(std::string_view member, const std::vector<std::string>& awaited, const std::string& id) {
+  if (std::ranges::find(awaited, id) == awaited.end()) return std::nullopt;
+  return std::string(member) + " must not have the job's own id, got " + quoted(id);
+}
 
 // `states`: those of which a filter must name one; null: it names no state.
 Refusal refuse_filter(const JobFilter& which, const JobStates* states) {
@@ -93,6 +100,10 @@ std::optional<std::string> refuse_order(const JobOrder& order, const Dialect& di
   if (order.tags.equals("resonate:timer", "true")) return std::string("a job is no timer: tag resonate:timer must not be true");
   if (const std::string* target = target_of(order.tags, dialect); target && target->empty())
     return std::string("tag resonate:target must not be empty");
+  if (order.after_failed && !order.after) return std::string("afterFailed needs after");
+  if (order.after && order.group) return std::string("give after or group, not both: a batch is ready when its group is");
+  if (order.after && order.id)
+    if (Refusal refused = refuse_itself("after", *order.after, *order.id)) return refused;
   if (order.tags.find("resonate:delay")) return std::string("a job takes no tag resonate:delay: give processAt");
   return std::nullopt;
 }
@@ -110,6 +121,7 @@ std::optional<std::string> refuse_template(const JobOrder& order, const StringMa
                                {order.process_at.has_value(), "processAt", "processIn"},
                                {order.good_until.has_value(), "goodUntil", "goodFor"}})
     if (member.given) return "job of a schedule takes no " + std::string(member.name) + ": give " + std::string(member.instead);
+  if (order.after) return std::string("job of a schedule takes no after: its handler can enqueue jobs that wait");
   if (order.sent_at) return std::string("job of a schedule takes no sentAt: it is sent at its occurrence");
   JobOrder tagged = order;
   tagged.tags = tags;
@@ -123,6 +135,8 @@ std::optional<std::string> refuse_between(const JobClaim& request) {
     if (!seen.insert(queue.name).second) return "queue " + quoted(queue.name) + " is named twice";
   return std::nullopt;
 }
+
+std::optional<std::string> refuse_between(const JobSuspend& request) { return refuse_itself("awaits", request.awaits, request.id); }
 
 std::optional<std::string> refuse_between(const JobReport& request) {
   if (!request.progress && request.lines.empty()) return std::string("give progress, lines, or both");

@@ -16,6 +16,7 @@ std::optional<std::string> refuse_order(const JobOrder& order, const Dialect& di
 std::optional<std::string> refuse_template(const JobOrder& order, const StringMap& tags, const Dialect& dialect);
 
 std::optional<std::string> refuse_between(const JobClaim& request);
+std::optional<std::string> refuse_between(const JobSuspend& request);
 std::optional<std::string> refuse_between(const JobReport& request);
 std::optional<std::string> refuse_between(const JobCancel& request);
 std::optional<std::string> refuse_between(const JobRun& request);

@@ -221,7 +221,7 @@ bool WorkingSet::has_edge(EdgeKind kind, std::string_view owner, std::string_vie
         return edge.kind == kind && edge.owner == owner && edge.other == other;
       }))
     refuse_unplanned("edge", std::string(owner) + " to " + std::string(other));
-  return edges_.has(kind, owner, other);
+  return static_cast<bool>(edges_.find(kind, owner, other));
 }
 
 bool WorkingSet::changed_here(const Row& row) {

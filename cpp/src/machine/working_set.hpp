@@ -110,6 +110,10 @@ class WorkingSet {
 
   // As those of EdgeOverlay.
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other);
+  // The same for a pair that the plan of the request does not have.
+  EdgeRef follow_edge(EdgeKind kind, std::string_view owner, std::string_view other) const {
+    return edges_.find(kind, owner, other);
+  }
   void add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels = false) {
     edges_.add(kind, owner, other, dialect, cancels);
   }

@@ -76,15 +76,27 @@ WorkingSet::Entry* WorkingSet::holder_of_key(std::string_view queue, const std::
 }
 
 // Within one priority, claims take the job that has been runnable longest first, so reading the first of each priority is enough.
+// Woken jobs of one priority that are read: more of them wait in one queue only while no worker is there.
+constexpr std::size_t kWokenAtMost = 100;
+
 Instant WorkingSet::oldest_pending(const Queue& queue, Instant now) {
   if (queue.counts[static_cast<std::size_t>(JobState::pending)] == 0) return kUnset;
   Instant oldest = kNever;
   for (RowRange range = jobs_to_claim(queue.name);;) {
     Cursor cursor(*this, range, 1, Cursor::Reads::once, [now](const Row& row) { return !row.dead_at(now); });
-    const RowRef* const first = cursor.peek();
+    const RowRef* first = cursor.peek();
     if (!first) return oldest == kNever ? kUnset : oldest;
     const IndexPlace place = place_in(range, **first);
-    oldest = std::min<Instant>(oldest, place.minor);
+    // Woken jobs stand at their first turn, which is no later than since when they are pending: so they come before the job that
+    // has been pending for longest, or one of them is it.
+    for (std::size_t woken = 0; first; ++woken) {
+      const Job& job = *(*first)->job;
+      if (place_in(range, **first).major != place.major) break;
+      oldest = std::min(oldest, job.enqueued_at);
+      if (job.first_enqueued_at == kUnset || woken == kWokenAtMost) break;
+      cursor.pop();
+      first = cursor.peek();
+    }
     range.after = {place.major + 1, kFirstPlace, {}};
   }
 }

@@ -47,7 +47,7 @@ void copy_state(Storage& from, Storage& to, std::int64_t numbers_after) {
   all.counters.sequence += numbers_after;
   each_promise(from, [&](StateView::Promise promise) {
     all.rows.push_back({RowRef(), renumbered(promise.row, numbers_after)});
-    for (auto* edges : {&promise.callbacks, &promise.listeners})
+    for (auto* edges : {&promise.callbacks, &promise.listeners, &promise.keepers})
       for (const EdgeRef& edge : *edges) all.edges_added.push_back(renumbered(edge, numbers_after));
   });
   each_schedule(from, [&](const ScheduleRef& schedule) { all.schedules.push_back({ScheduleRef(), schedule}); });

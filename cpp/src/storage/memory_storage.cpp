@@ -28,7 +28,8 @@ void MemoryStorage::load_many(const Lookups& records) {
   for (Lookup<RowRef>& row : records.rows) look_up(rows_, row);
   for (Lookup<ScheduleRef>& schedule : records.schedules) look_up(schedules_, schedule);
   for (Lookup<QueueRef>& queue : records.queues) look_up(queues_, queue);
-  for (EdgeLookup& edge : records.edges) edge.found = edge_pairs_.find(EdgePairProbe{edge.kind, edge.owner, edge.other}) != nullptr;
+  for (EdgeLookup& edge : records.edges)
+    if (const EdgeRef* const found = edge_pairs_.find(EdgePairProbe{edge.kind, edge.owner, edge.other})) edge.found = *found;
   for (MessageLookup& message : records.messages)
     if (const MessageRef* const found = messages_.find(message.number)) message.found = *found;
 }

@@ -34,7 +34,7 @@ void PostgresLookups::find(const Lookups& records, KnownState* known) {
   for (Lookup<ScheduleRef>& schedule : records.schedules)
     find_one(schedule, schedules_, schedule_ids_, [](std::string_view) { return nullptr; });
   for (const EdgeLookup& edge : records.edges) {
-    if (!edges_.emplace(EdgeKey(edge.kind, edge.owner, edge.other), false).second) continue;
+    if (!edges_.emplace(EdgeKey(edge.kind, edge.owner, edge.other), nullptr).second) continue;
     edge_kinds_.push_back(static_cast<std::int64_t>(edge.kind));
     edge_owners_.push_back(edge.owner);
     edge_others_.push_back(edge.other);
@@ -80,7 +80,9 @@ void PostgresLookups::take(std::span<const PostgresResult> results, KnownState& 
     schedules_[schedule->id] = schedule;
   });
   each(!edge_kinds_.empty(), [&](const PostgresRow& found) {
-    edges_[EdgeKey(static_cast<EdgeKind>(found.integer(0)), found.text(1), found.text(2))] = true;
+    EdgeRef edge = read_edge(found);
+    EdgeKey key(edge->kind, edge->owner, edge->other);
+    edges_[std::move(key)] = std::move(edge);
   });
   each(!numbers_.empty(), [&](const PostgresRow& found) {
     const MessageRef message = read_message(found);

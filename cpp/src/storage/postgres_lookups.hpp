@@ -38,11 +38,11 @@ class PostgresLookups {
 
  private:
   using EdgeKey = std::tuple<EdgeKind, std::string, std::string>;
-  // The loaded records by key; null or false if a record does not exist.
+  // The loaded records by key; null if a record does not exist.
   Loaded<RowRef> rows_;
   Loaded<QueueRef> queues_;
   Loaded<ScheduleRef> schedules_;
-  std::map<EdgeKey, bool> edges_;
+  std::map<EdgeKey, EdgeRef> edges_;
   std::map<std::int64_t, MessageRef> messages_;
   // The keys of the records that send() loads.
   std::vector<std::string_view> ids_;

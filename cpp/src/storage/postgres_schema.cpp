@@ -281,6 +281,12 @@ $body$;
 REVOKE ALL ON FUNCTION submit(jsonb), submission(jsonb), number_submission() FROM PUBLIC;
 )sql";
 
+// Jobs that wait (decision 47): edges of kind 2, keepers. job_state 1 is the state waiting.
+constexpr const char* kEighth = R"sql(
+ALTER TABLE edges DROP CONSTRAINT IF EXISTS edges_kind_check;
+ALTER TABLE edges ADD CONSTRAINT edges_kind_check CHECK (kind IN (0, 1, 2));
+)sql";
+
 std::vector<std::string> statements_of(const std::string& migration) {
   std::vector<std::string> statements;
   constexpr std::string_view kEnd = ";\n";
@@ -412,9 +418,9 @@ auto in_transaction(PostgresConnection& connection, const char* begin, Body body
 }  // namespace
 
 const std::vector<std::vector<std::string>>& postgres_migrations() {
-  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst),  statements_of(kSecond), statements_of(kThird),
-                                                            statements_of(kFourth), statements_of(kFifth),  statements_of(kSixth),
-                                                            statements_of(kSeventh)};
+  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst),   statements_of(kSecond), statements_of(kThird),
+                                                            statements_of(kFourth),  statements_of(kFifth),  statements_of(kSixth),
+                                                            statements_of(kSeventh), statements_of(kEighth)};
   return all;
 }
 

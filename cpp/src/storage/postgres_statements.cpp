@@ -99,8 +99,7 @@ std::string text_of(PostgresQuery which) {
              "wanted.name COLLATE \"C\" ORDER BY version DESC LIMIT 1) AS newest";
     case PostgresQuery::load_schedules: return schedules + "id = ANY (?::text[])";
     case PostgresQuery::load_edges:
-      return "SELECT kind, owner, other FROM edges WHERE (kind, owner, other) IN (SELECT * FROM unnest(?::bigint[], ?::text[], "
-             "?::text[]))";
+      return edges + "(kind, owner, other) IN (SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[]))";
     case PostgresQuery::insert_rows: return insert_into("promises", kInserted);
     case PostgresQuery::update_rows: return update_each("promises", kUpdated, kUpdatedById, "id");
     case PostgresQuery::delete_rows: return "DELETE FROM promises WHERE id = ANY (?::text[])";

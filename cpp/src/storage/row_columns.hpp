@@ -419,7 +419,7 @@ template <class Source>
 EdgeRef read_edge(Source source) {
   Columns columns(source);
   Shared<Edge> edge(new Edge);
-  edge->kind = columns.one_of(EdgeKind::callback);
+  edge->kind = columns.one_of(EdgeKind::keeper);
   edge->owner = columns.text();
   edge->seq = columns.integer();
   edge->other = columns.text();

@@ -235,7 +235,27 @@ constexpr const char* kPauses = R"sql(
 ALTER TABLE resonate_schedules ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr std::array kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames, kCancellation, kViews, kPauses};
+// Jobs that wait (decision 47).
+//   kind (of edges)  2 keeper: the job `other` keeps the settled job `owner`. SQLite changes no condition of a table that exists.
+//   job_state  1 waiting: the states that had this number once have no number since kKeys
+constexpr const char* kWaiting = R"sql(
+CREATE TABLE resonate_edges_new (
+  kind INTEGER NOT NULL CHECK (kind IN (0, 1, 2)),
+  owner TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  other TEXT NOT NULL,
+  dialect INTEGER NOT NULL,
+  cancelled_with TEXT,
+  PRIMARY KEY (kind, owner, seq)
+) STRICT, WITHOUT ROWID;
+INSERT INTO resonate_edges_new SELECT kind, owner, seq, other, dialect, cancelled_with FROM resonate_edges;
+DROP TABLE resonate_edges;
+ALTER TABLE resonate_edges_new RENAME TO resonate_edges;
+CREATE UNIQUE INDEX edges_by_pair ON resonate_edges (kind, owner, other);
+CREATE INDEX resonate_edges_by_canceller ON resonate_edges (cancelled_with, owner) WHERE cancelled_with IS NOT NULL;
+)sql";
+
+constexpr std::array kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames, kCancellation, kViews, kPauses, kWaiting};
 
 // The rows that the migrations insert into new tables.
 constexpr const char* kFirstRows =

@@ -84,7 +84,7 @@ std::string text_of(Sql which) {
     case Sql::schedules_set_aside: return schedules() + "problem IS NOT NULL AND id > ? ORDER BY id LIMIT ?";
     case Sql::edges: return edges() + "kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
     case Sql::edges_cancelled_with: return edges() + "cancelled_with = ? AND owner > ? ORDER BY owner LIMIT ?";
-    case Sql::has_edge: return "SELECT 1 FROM resonate_edges WHERE kind = ? AND owner = ? AND other = ?";
+    case Sql::load_edge: return edges() + "kind = ? AND owner = ? AND other = ?";
     case Sql::insert_edge: return "INSERT " + insert_into("resonate_edges", joined(kEdgeColumns, kEdgeKeys));
     case Sql::delete_edge: return "DELETE FROM resonate_edges WHERE kind = ? AND owner = ? AND seq = ?";
     case Sql::messages: return messages() + "seq > ? ORDER BY seq LIMIT ?";

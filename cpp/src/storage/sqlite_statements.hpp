@@ -58,7 +58,7 @@ enum class Sql : std::uint8_t {
   schedules_set_aside,
   edges,
   edges_cancelled_with,
-  has_edge,
+  load_edge,
   insert_edge,
   delete_edge,
   messages,

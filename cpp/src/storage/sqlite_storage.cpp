@@ -119,7 +119,9 @@ void SqliteStorage::load_many(const Lookups& records) {
   for (Lookup<QueueRef>& queue : records.queues) queue.found = find_queue(queue.key);
   for (EdgeLookup& edge : records.edges)
     edge.found = guarded("read", [&] {
-      return query(Sql::has_edge).integer(static_cast<std::int64_t>(edge.kind)).copied(edge.owner).copied(edge.other).step();
+      Query found = query(Sql::load_edge);
+      found.integer(static_cast<std::int64_t>(edge.kind)).copied(edge.owner).copied(edge.other);
+      return found.step() ? read_edge(found.row()) : EdgeRef();
     });
   for (MessageLookup& message : records.messages) {
     std::vector<MessageRef> next = messages({.after = message.number - 1, .limit = 1});

@@ -73,6 +73,12 @@ class JobRequests(Requests):
         """job.snooze."""
         return self.send("job.snooze", {"id": self.id(id), "version": version, "delay": delay}, now)
 
+    def wait_for(self, *awaits: str, id: str = JOB, version: int = 1, now: int | None = None, **data: Any) -> Reply:
+        """job.suspend."""
+        return self.send(
+            "job.suspend", {"id": self.id(id), "version": version, "awaits": [self.id(one) for one in awaits], **data}, now
+        )
+
     def report(self, id: str = JOB, version: int = 1, now: int | None = None, **data: Any) -> Reply:
         """job.report."""
         return self.send("job.report", {"id": self.id(id), "version": version, **data}, now)

@@ -69,7 +69,9 @@ def rule_of(request: dict[str, Any], got: Any, right: dict[str, Any], past_deadl
         return TIMEOUT
     states, shown = _task_states(right), _task_states(got)
     pending_and = {shown.get(id) for id, state in states.items() if state == "pending"}
-    if "suspended" in pending_and or (request["kind"] in _ACQUIRING and got["head"]["status"] == 409 and ids & resumed):
+    jobs, shown_jobs = _job_states(right), _job_states(got)
+    waits = any(state == "waiting" and jobs.get(id) != "waiting" for id, state in shown_jobs.items())
+    if waits or "suspended" in pending_and or (request["kind"] in _ACQUIRING and got["head"]["status"] == 409 and ids & resumed):
         return CALLBACKS
     if "acquired" in pending_and:
         return LEASES
@@ -83,6 +85,8 @@ def named(data: Any) -> set[str]:
         found.update(
             data[name] for name in ("id", "awaited", "awaiter", "pid", "worker", "promiseId") if isinstance(data.get(name), str)
         )
+        for name in ("after", "awaits"):
+            found.update(one for one in data.get(name) or () if isinstance(one, str))
         for name in ("action", "actions", "tasks", "jobs", "data"):
             found |= named(data.get(name))
     elif isinstance(data, list):
@@ -93,10 +97,19 @@ def named(data: Any) -> set[str]:
 
 def _task_states(reply: Any) -> dict[str, Any]:
     """The states of the tasks in a reply, by id."""
+    return _states(reply, "task")
+
+
+def _job_states(reply: Any) -> dict[str, Any]:
+    """The states of the jobs in a reply, by id."""
+    return _states(reply, "job")
+
+
+def _states(reply: Any, noun: str) -> dict[str, Any]:
     data = reply.get("data") if isinstance(reply, dict) else None
     if not isinstance(data, dict):
         return {}
-    records = data["tasks"] if isinstance(data.get("tasks"), list) else [data.get("task")]
+    records = data[f"{noun}s"] if isinstance(data.get(f"{noun}s"), list) else [data.get(noun)]
     return {one["id"]: one.get("state") for one in records if isinstance(one, dict) and isinstance(one.get("id"), str)}
 
 

@@ -6,7 +6,7 @@ from . import (
     jobs_cancellation,
     jobs_course as course,
     jobs_enqueue,
-    jobs_groups as groups,
+    jobs_leaving as leaving,
     jobs_moves as moves,
     jobs_work as work,
     promises,
@@ -75,13 +75,13 @@ def cancel_job(world, row):
 
 
 def run_job(world, row):
-    groups.leave(world, row)
+    leaving.leave(world, row)
     moves.become_claimable(row, world.now)
     return jobs_enqueue.answer(world, row)
 
 
 def archive_job(world, row):
-    groups.leave(world, row)
+    leaving.leave(world, row)
     moves.halt(row)
     return jobs_enqueue.answer(world, row)
 
@@ -97,7 +97,7 @@ def cannot_be_deleted(seen):
 def delete_job(world, row):
     """Deletes a pending job at once, and a settled one as soon as nothing refers to it."""
     if project(row, world.now)["state"] == "pending":
-        groups.leave(world, row)
+        leaving.leave(world, row)
         del world.promises[row["id"]]
         return {}
     if row["state"] == "pending":
@@ -110,6 +110,6 @@ def delete_job(world, row):
 
 
 cancel = one_or_many(not_in([state for state in course.STATES if state not in course.TERMINAL]), cancel_job)
-run = one_or_many(not_in(["scheduled", "retry", "archived"]), run_job)
-archive = one_or_many(not_in(["pending", "scheduled", "retry"]), archive_job)
+run = one_or_many(not_in(["scheduled", "waiting", "retry", "archived"]), run_job)
+archive = one_or_many(not_in(["scheduled", "waiting", "pending", "retry"]), archive_job)
 delete = one_or_many(cannot_be_deleted, delete_job, lambda row: "deleted" in row["job"])

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import copy
 
-from . import jobs_course as course, jobs_groups as groups
+from . import jobs_course as course, jobs_leaving as leaving
 from .jobs_policy import error, error_value
 from .world import id_order, project, settle
 
 
 def cancel(world, row, why=course.CANCELLED):
     """Cancels a job that is not final."""
-    groups.leave(world, row)
+    leaving.leave(world, row, cancelled=True)
     course.end(row["job"], "cancelled", "cancelledAt", world.now, copy.deepcopy(why), "cancelled")
     settle(row, "rejected_canceled", error_value(why), world.now)
 
@@ -23,9 +23,14 @@ def is_cancelled(world, awaiter_id):
     return world.promises.get(awaiter_id, {}).get("state") == "rejected_canceled"
 
 
+def cancels_what_it_awaits(row):
+    """A job cancels nothing for which it waits, unless it was a promise before it became a job."""
+    return "job" not in row or "adopted" in row["job"]
+
+
 def first_awaited(world, row):
     """The first job by id that a cancelled promise still awaits and that is cancelled with its awaiters; None without one."""
-    if row["state"] != "rejected_canceled":
+    if row["state"] != "rejected_canceled" or not cancels_what_it_awaits(row):
         return None
     follow = [
         other

@@ -9,7 +9,13 @@ from .world import id_order, project
 def first_eligible(world, name):
     """The job of a queue that is claimed next, or None."""
     eligible = [row for row in queues.jobs_of(world, name) if project(row, world.now)["job"]["state"] == "pending"]
-    return min(eligible, key=lambda row: (row["job"]["priority"], row["job"]["enqueuedAt"], id_order(row["id"])), default=None)
+    return min(eligible, key=place, default=None)
+
+
+def place(row):
+    """The place of a pending job in its queue: a job that was suspended keeps that of its first suspended attempt."""
+    job = row["job"]
+    return job["priority"], job.get("firstEnqueuedAt", job["enqueuedAt"]), id_order(row["id"])
 
 
 def could_claim_apart_from_rate(world, name):

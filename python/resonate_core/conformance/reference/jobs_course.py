@@ -9,13 +9,17 @@ import copy
 
 from .jobs_policy import error, error_value
 
-STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
+STATES = (
+    *("scheduled", "waiting", "pending", "claimed", "running", "retry", "archived"),
+    *("completed", "failed", "cancelled", "expired"),
+)
 TERMINAL = ("completed", "failed", "cancelled", "expired")
-MAY_EXPIRE = ("scheduled", "pending", "claimed")
+MAY_EXPIRE = ("scheduled", "waiting", "pending", "claimed")
 HELD = ("claimed", "running")
 NEVER = 2**63 - 1
 ATTEMPTS_KEPT = 100
 LINES_KEPT = 100
+AWAITS_SHOWN = 100
 
 EXPIRED = error("TaskExpired", "the job was not started before its goodUntil")
 TOO_LATE = error("DeadlineExceeded", "the job was not over before its deadline")
@@ -67,13 +71,20 @@ def leave_worker(job):
         job.pop(name, None)
 
 
-def wait(job, state, **instants):
-    """Puts a job into a state in which it cannot be claimed: scheduled, retry or archived."""
+def lack_nothing(job):
+    """Removes the members that a job has only while it waits for promises."""
+    job.pop("awaits", None)
+    job.pop("until", None)
+
+
+def wait(job, state, **members):
+    """Puts a job into a state in which it cannot be claimed: scheduled, waiting, retry or archived."""
     leave_worker(job)
+    lack_nothing(job)
     job.pop("enqueuedAt", None)
     job.pop("nextRetryAt", None)
     job["state"] = state
-    job.update(instants)
+    job.update(members)
 
 
 def leave_group(job):
@@ -86,6 +97,7 @@ def leave_group(job):
 def make_pending(job, enqueued_at):
     """Makes a job claimable."""
     leave_worker(job)
+    lack_nothing(job)
     job.pop("nextRetryAt", None)
     job["state"] = "pending"
     job["enqueuedAt"] = enqueued_at
@@ -96,6 +108,7 @@ def end(job, state, name, at, found=None, outcome=None):
     if job["state"] == "running":
         close_attempt(job, outcome, at, None if state == "cancelled" else found)
     leave_group(job)
+    lack_nothing(job)
     job["state"] = state
     job[name] = at
     job.pop("nextRetryAt", None)
@@ -154,8 +167,8 @@ def holds_key(job, now):
 MEMBERS = (
     "id", "queue", "type", "state", "payload", "tags", "priority", "version", "maxRetries", "retryCount", "retryPolicy",
     "onExhausted", "claimedBy", "leaseUntil", "group", "batch", "gathering", "processAt", "goodUntil", "timeout", "deadline",
-    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "report", "sentAt", "enqueuedAt", "claimedAt",
-    "startedAt", "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
+    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "report", "after", "afterFailed", "awaits", "createdAt",
+    "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
 )
 # fmt: on
 """The members of a record in their order; most of them are stored under the same name."""
@@ -170,8 +183,11 @@ def record(row):
     """The record of a (projected) row."""
     job, task = row["job"], row["task"]
     known = {**job, "id": row["id"], "payload": payload_of(row), "tags": row["tags"], "version": task["acquisitions"]}
+    known["createdAt"] = row["createdAt"]
     if job["state"] in HELD:
         known.update(claimedBy=task["pid"], leaseUntil=task["expiresAt"])
+    if job["state"] == "waiting":
+        known["awaits"] = {"ids": job["awaits"][:AWAITS_SHOWN], "count": len(job["awaits"])}
     if row["timeoutAt"] != NEVER:
         known["deadline"] = row["timeoutAt"]
     if job["state"] in TERMINAL:

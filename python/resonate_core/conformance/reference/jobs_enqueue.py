@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from . import jobs_cancellation, jobs_course as course, jobs_groups as groups, promises
+import copy
+
+from . import jobs_cancellation, jobs_course as course, jobs_groups as groups, jobs_waiting, promises, wire
 from .jobs_queues import jobs_of, queue_row
 from .shape import Refused
 from .values import same_value
@@ -57,9 +59,11 @@ def spec_of(world, data):
     elif lifecycle == "horsies" and "maxRetries" not in given:
         policy = given["retryPolicy"]
         spec["maxRetries"] = len(policy["intervals"]) if policy["kind"] == "fixed" else 25
-    for name in ("goodUntil", "uniqueKey", "uniqueFor", "group"):
+    for name in ("goodUntil", "uniqueKey", "uniqueFor", "group", "after"):
         if data[name] is not None:
             spec[name] = data[name]
+    if data["after"] is not None:
+        spec["afterFailed"] = data["afterFailed"] or "cancel"
     if data["goodFor"] is not None:
         spec["goodUntil"] = later(max(world.now, process_at(world, data) or 0), data["goodFor"])
     if not spec["cancelWithAwaiters"]:
@@ -101,7 +105,7 @@ def enqueue_one(world, data):
         Its stored row.
 
     Raises:
-        Refused: With 409.
+        Refused: With 409 or 422.
     """
     job_id = data["id"]
     row = world.promises.get(job_id)
@@ -111,8 +115,11 @@ def enqueue_one(world, data):
         raise Refused(409, f"{job_id!r} is another job")
     if row is not None and ("task" in row or is_timer(row["tags"]) or project(row, world.now)["state"] != "pending"):
         raise Refused(409, f"{job_id!r} is there and cannot become a job")
+    if row is not None and data["after"] is not None:
+        raise Refused(409, f"{job_id!r} is there, and a job with after adopts no promise")
     if data["uniqueKey"] is not None:
         check_key(world, data)
+    jobs_waiting.awaited_rows(world, data["after"] or [], data["dialect"])
     return insert(world, dict(data, id=generated_id(world) if job_id is None else job_id), row)
 
 
@@ -174,6 +181,8 @@ def insert(world, data, row):
         job.pop("processAt", None)
         course.follow(job, row["state"], row["settledAt"])
         row["task"] = fulfilled_task(row["task"])
+    elif data["after"] is not None:
+        jobs_waiting.begin(world, row, [world.promises[one] for one in data["after"]])
     elif job["state"] == "pending" and "group" in job and course.death(row, world.now) is None:
         groups.join(world, row, world.now)
     return row
@@ -186,16 +195,21 @@ def answer(world, row):
 
 def enqueue_asked(world, data, dialect):
     """`enqueue_one` for requests, whose retries are checked first; an occurrence of a schedule cannot be refused for them."""
+    check_asked_retries(world, data)
+    return enqueue_one(world, dict(data, dialect=dialect))
+
+
+def check_asked_retries(world, data):
+    """`check_retries` unless the job exists, which is answered first."""
     if "job" not in world.promises.get(data["id"], {}):
         check_retries(world, data)
-    return enqueue_one(world, dict(data, dialect=dialect))
 
 
 def enqueue(world, data, dialect):
     return 200, answer(world, enqueue_asked(world, data, dialect))
 
 
-def each(world, items, run):
+def each(world, items, run, dialect):
     """The outcomes of a batch in which each item succeeds or is refused by itself."""
     outcomes = []
     for one in items:
@@ -204,9 +218,40 @@ def each(world, items, run):
                 raise one
             outcomes.append({"status": 200, **run(one)})
         except Refused as refused:
-            outcomes.append({"status": refused.status, "error": refused.message})
+            outcomes.append({"status": wire.status(refused.status, dialect), "error": refused.message})
     return 200, {"jobs": outcomes}
 
 
+def refuse_any(world, items, dialect):
+    """Enqueues the items on a copy, to see whether one is refused.
+
+    Raises:
+        Refused: With the status of the first item that is refused, and its place.
+    """
+    scratch = copy.deepcopy(world)
+    ids, keys = set(), set()
+    for place, one in enumerate(items):
+        try:
+            if isinstance(one, Refused):
+                raise one
+            check_asked_retries(world, one)
+            if one["id"] in ids:
+                raise Refused(409, f"id {one['id']!r} comes twice")
+            if "job" not in world.promises.get(one["id"], {}):
+                check_keys_differ(one, keys)
+            enqueue_one(scratch, dict(one, dialect=dialect))
+        except Refused as refused:
+            raise Refused(refused.status, f"jobs[{place}]: {refused.message}") from None
+        ids |= {one["id"]} - {None}
+        keys.add((one["queue"], one["uniqueKey"]))
+
+
+def check_keys_differ(one, keys):
+    if one["uniqueKey"] is not None and (one["queue"], one["uniqueKey"]) in keys:
+        raise Refused(409, f"uniqueKey {one['uniqueKey']!r} of queue {one['queue']!r} comes twice")
+
+
 def enqueue_many(world, data, dialect):
-    return each(world, data["jobs"], lambda one: answer(world, enqueue_asked(world, one, dialect)))
+    if data["atomic"]:
+        refuse_any(world, data["jobs"], dialect)
+    return each(world, data["jobs"], lambda one: answer(world, enqueue_asked(world, one, dialect)), dialect)

@@ -16,6 +16,14 @@ def wait(row, state, retry_at=None, **instants):
     course.wait(row["job"], state, **instants)
 
 
+def suspend(row, **members):
+    """Makes a job wait for promises."""
+    drop_lease(row["task"])
+    row["task"].pop("retryAt", None)
+    row["task"]["state"] = "suspended"
+    course.wait(row["job"], "waiting", **members)
+
+
 def halt(row):
     """Archives a job."""
     drop_lease(row["task"])

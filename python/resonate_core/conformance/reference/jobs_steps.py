@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from . import jobs_course as course, jobs_groups as groups, jobs_moves as moves, jobs_queues as queues
+from . import (
+    jobs_course as course,
+    jobs_groups as groups,
+    jobs_kept,
+    jobs_leaving as leaving,
+    jobs_moves as moves,
+    jobs_queues as queues,
+)
 from .jobs_course import NEVER
 from .world import later, project, settle
 
@@ -42,7 +49,7 @@ def take(world, row, kind, at):
     """
     job = row["job"]
     if kind == "job_expiry":
-        groups.leave(world, row)
+        leaving.leave(world, row)
         settle(row, *course.expire(row))
     elif kind == "job_batch":
         groups.end(world, row, at)
@@ -57,7 +64,7 @@ def take(world, row, kind, at):
         moves.release_claim(row)
     elif kind == "job_lease":
         moves.fail_attempt(world, row, course.CRASHED, "crashed")
-    elif is_referred_to(world, row):
+    elif is_referred_to(world, row) or jobs_kept.drop_keepers(world, row):
         wait = min(max(SOONEST, world.now - row["settledAt"]), LATEST)
         job["reclaimAt"] = later(world.now, wait)
         return False
@@ -69,14 +76,17 @@ def take(world, row, kind, at):
 def is_referred_to(world, row):
     """Whether a message or a promise still needs a settled job."""
     undelivered = any(message["id"] == row["id"] and "version" not in message for message in world.messages)
-    awaited = any(
-        one in world.promises and project(world.promises[one], world.now)["state"] == "pending" for one in row["job"]["awaiters"]
-    )
-    return undelivered or awaited or bool(row["callbacks"] or row["listeners"])
+    return undelivered or is_awaited(world, row) or bool(row["callbacks"] or row["listeners"])
 
 
-def before_end(world, row, outcome, at):
-    """Updates the gathering group and the statistics before a settlement that is not a job operation."""
-    groups.leave(world, row)
+def is_awaited(world, row):
+    """Whether a promise that awaited a job is not settled yet, and may still read it."""
+    awaiters = (world.promises[one] for one in row["job"]["awaiters"] if one in world.promises)
+    return any(project(awaiter, world.now)["state"] == "pending" for awaiter in awaiters)
+
+
+def before_end(world, row, outcome, at, cancelled=False):
+    """Ends what the job waits for, and updates the statistics, before a settlement that is not a job operation."""
+    leaving.leave(world, row, cancelled)
     if "job" in row and row["job"]["state"] == "running":
         queues.count_attempt(world, row["job"], outcome, at)

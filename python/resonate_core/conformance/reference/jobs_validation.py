@@ -9,7 +9,7 @@ from .jobs_policy import DAY
 from .shape import Refused, integer, listing, mapping, optional_text, string_map, text, value_of
 from .world import INT64_MAX, is_timer
 
-MOST_JOBS = 10_000
+MOST_JOBS = MOST_AWAITED = 10_000
 MOST_GATHERED = 1000
 MOST_QUEUES = MOST_WEIGHT = MOST_FOUND = 1000
 MOST_TOKENS = 1_000_000
@@ -19,8 +19,10 @@ MOST_INTERVALS = MOST_PRIORITY = 100
 ON_EXHAUSTED = ("archived", "failed")
 MOST_LINES, LINE_BYTES = 100, 1000
 LIFECYCLES = ("asynq", "horsies")
-RUNNABLE = ("archived", "retry", "scheduled")
-ARCHIVABLE = ("pending", "scheduled", "retry")
+AFTER_FAILED = ("cancel", "run")
+UNTIL = ("any", "all")
+RUNNABLE = ("scheduled", "waiting", "retry", "archived")
+ARCHIVABLE = ("scheduled", "waiting", "pending", "retry")
 DELETABLE = tuple(state for state in STATES if state not in ("claimed", "running"))
 
 
@@ -99,6 +101,12 @@ class Reading:
         self.rule(1 <= len(found) <= most, f"{name} has {len(found)} items, not 1 to {most}")
         return found
 
+    def awaited(self, name, own_id):
+        """The ids of promises for which a job is to wait, without repetitions."""
+        found = [Reading({"id": one}, self.broken).named("id") for one in self.items(name, MOST_AWAITED)]
+        self.rule(own_id not in found, f"{own_id!r} would wait for itself")
+        return list(dict.fromkeys(found))
+
     def part(self, name):
         """A member that is an object."""
         return Reading(mapping(self.data, name), self.broken)
@@ -160,7 +168,11 @@ def read_enqueue(reading, dialect, strict):
         "cancelWithAwaiters": reading.optional_flag("cancelWithAwaiters"),
         "sentAt": reading.optional_number("sentAt", 0),
     }
+    found["after"] = reading.awaited("after", found["id"]) if reading.has("after") else None
+    found["afterFailed"] = reading.choice("afterFailed", AFTER_FAILED)
     reading.retention(found)
+    reading.rule(found["after"] is None or found["group"] is None, "after and group")
+    reading.rule(found["afterFailed"] is None or found["after"] is not None, "afterFailed without after")
     reading.rule(found["processAt"] is None or found["processIn"] is None, "processAt and processIn")
     reading.rule(found["goodUntil"] is None or found["goodFor"] is None, "goodUntil and goodFor")
     reading.rule(found["uniqueFor"] is None or found["uniqueKey"] is not None, "uniqueFor without uniqueKey")
@@ -173,7 +185,7 @@ def read_enqueue(reading, dialect, strict):
     return found
 
 
-OF_THE_SCHEDULE = ("id", "payload", "tags", "deadline", "processAt", "goodUntil", "sentAt")
+OF_THE_SCHEDULE = ("id", "payload", "tags", "deadline", "processAt", "goodUntil", "sentAt", "after", "afterFailed")
 """Members of job.enqueue that a schedule's job must not have: they follow from the schedule or its occurrence."""
 
 
@@ -226,7 +238,13 @@ def many(read_one, alone=False):
     return read_data
 
 
-enqueue, enqueue_many = single(read_enqueue), many(read_enqueue, alone=True)
+enqueue = single(read_enqueue)
+
+
+def enqueue_many(data, dialect, strict):
+    return {**many(read_enqueue, alone=True)(data, dialect, strict), "atomic": Reading(data).flag("atomic", False)}
+
+
 complete, complete_many = single(read_complete), many(read_complete)
 versioned = single(read_versioned)
 
@@ -296,6 +314,14 @@ def fail(data, dialect, strict):
 def snooze(data, dialect, strict):
     reading = Reading(data)
     return reading.checked({**read_versioned(reading), "delay": reading.number("delay", 0)})
+
+
+def suspend(data, dialect, strict):
+    reading = Reading(data)
+    found = read_versioned(reading)
+    found["awaits"] = reading.awaited("awaits", found["id"])
+    found["until"] = reading.choice("until", UNTIL) or "any"
+    return reading.checked(found)
 
 
 def report(data, dialect, strict):
@@ -432,6 +458,7 @@ READERS = {
     "job.release": versioned,
     "job.snooze": snooze,
     "job.report": report,
+    "job.suspend": suspend,
     "job.cancel": one_or_many(()),
     "job.run": one_or_many(RUNNABLE),
     "job.archive": one_or_many(ARCHIVABLE),

@@ -1,8 +1,8 @@
-"""Requests of a worker on the jobs that it holds (JOBS 3): start, heartbeat, complete, fail, release, snooze, report."""
+"""Requests of a worker on the jobs that it holds (JOBS 3): start, heartbeat, complete, fail, release, snooze, suspend, report."""
 
 from __future__ import annotations
 
-from . import jobs_claim, jobs_course as course, jobs_enqueue, jobs_moves as moves, jobs_queues as queues
+from . import jobs_claim, jobs_course as course, jobs_enqueue, jobs_moves as moves, jobs_queues as queues, jobs_waiting
 from .shape import Refused
 from .world import later, project, settle
 
@@ -48,7 +48,7 @@ def start(world, data, dialect):
 
 
 def start_many(world, data, dialect):
-    return jobs_enqueue.each(world, data["jobs"], lambda one: start_one(world, one, data["lease"]))
+    return jobs_enqueue.each(world, data["jobs"], lambda one: start_one(world, one, data["lease"]), dialect)
 
 
 def heartbeat(world, data, dialect):
@@ -85,7 +85,7 @@ def complete(world, data, dialect):
 
 
 def complete_many(world, data, dialect):
-    return jobs_enqueue.each(world, data["jobs"], lambda one: complete_one(world, one))
+    return jobs_enqueue.each(world, data["jobs"], lambda one: complete_one(world, one), dialect)
 
 
 def fail(world, data, dialect):
@@ -105,6 +105,17 @@ def snooze(world, data, dialect):
     course.close_attempt(row["job"], "snoozed", world.now)
     process_at = later(world.now, data["delay"])
     moves.wait(row, "scheduled", process_at, processAt=process_at)
+    return 200, jobs_enqueue.answer(world, row)
+
+
+def suspend(world, data, dialect):
+    row = find_in_state(world, data, "running")
+    if "batch" in row["job"]:
+        raise Refused(400, f"job {data['id']!r} is of a batch and cannot wait")
+    rows = jobs_waiting.awaited_rows(world, data["awaits"], dialect)
+    if jobs_waiting.need_not_wait(world, rows, data["until"]):
+        return 300, jobs_enqueue.answer(world, row)
+    jobs_waiting.suspend(world, row, rows, data["until"])
     return 200, jobs_enqueue.answer(world, row)
 
 

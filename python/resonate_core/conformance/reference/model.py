@@ -12,6 +12,7 @@ from . import (
     jobs_queues,
     jobs_work,
     promises,
+    purge,
     schedules,
     snapshot,
     steps,
@@ -86,6 +87,7 @@ WRITES = {
     "job.release": jobs_work.release,
     "job.snooze": jobs_work.snooze,
     "job.report": jobs_work.report,
+    "job.suspend": jobs_work.suspend,
     "job.cancel": jobs_admin.cancel,
     "job.run": jobs_admin.run,
     "job.archive": jobs_admin.archive,
@@ -197,6 +199,16 @@ class Model:
         steps.begin(world)
         steps.run(world, limit)
         return copy.deepcopy(world.fired)
+
+    def purge(self, settled_before: int) -> int:
+        """Deletes what was settled before an instant and is not needed any more; returns the number of deleted promises.
+
+        Raises:
+            ValueError: The instant has not passed.
+        """
+        if settled_before > self.now:
+            raise ValueError(f"{settled_before} is after {self.now}")
+        return purge.run(self.world, settled_before)
 
     def next_due(self) -> int | None:
         """The instant of the next internal step, or None."""

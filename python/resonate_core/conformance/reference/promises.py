@@ -77,7 +77,7 @@ def create(world, data, dialect):
 
 def settle_pending(world, row, data):
     """Settles a pending promise at a client's request."""
-    jobs_steps.before_end(world, row, OUTSIDE.get(data["state"]), world.now)
+    jobs_steps.before_end(world, row, OUTSIDE.get(data["state"]), world.now, cancelled=data["state"] == "rejected_canceled")
     settle(row, data["state"], data["value"], world.now)
     if data["iku"] is not None:
         row["iku"] = data["iku"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import jobs_cancellation, jobs_steps, schedules, wire
+from . import jobs_cancellation, jobs_steps, jobs_waiting, schedules, wire
 from .tasks import become_pending
 from .world import INT64_MAX, OLD, id_order, is_timer, later, project, settle, target, verdict
 
@@ -207,17 +207,21 @@ def drain(world, row):
         record(world, "cancel_drain", row["id"], row["settledAt"], {"job": awaited["id"], "cancelled": cancelled})
         return
     awaiter_id = row["callbacks"].pop(0)
-    if "job" in row and awaiter_id not in row["job"]["awaiters"]:
-        row["job"]["awaiters"].append(awaiter_id)
-    if awaiter_id in world.promises:
-        resume(world, world.promises[awaiter_id], row["id"])
+    awaiter = world.promises.get(awaiter_id, {})
+    if "job" in awaiter:
+        jobs_waiting.settled(world, awaiter, row)
+    else:
+        if "job" in row and awaiter_id not in row["job"]["awaiters"]:
+            row["job"]["awaiters"].append(awaiter_id)
+        if awaiter:
+            resume(world, awaiter, row["id"])
     record(world, "callback_drain", row["id"], row["settledAt"], {"awaiter": awaiter_id})
 
 
 def resume(world, awaiter, awaited_id):
     """Wakes a task whose awaited promise is settled, or adds the promise to its resumes."""
     task = project(awaiter, world.now).get("task")
-    if task is None or task["state"] == "fulfilled" or "job" in awaiter:
+    if task is None or task["state"] == "fulfilled":
         return
     if task["state"] == "suspended":
         become_pending(awaiter, world.now)

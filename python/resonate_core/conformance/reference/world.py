@@ -147,5 +147,6 @@ def dispatch_instant(row, now):
 def task_version(task, dialect):
     """The version of a task as the dialect shows it (PROTOCOL 2)."""
     if dialect == OLD and task["state"] in ("acquired", "suspended"):
-        return task["acquisitions"] - 1
+        # A job that waits before its first claim is suspended without an acquisition.
+        return max(0, task["acquisitions"] - 1)
     return task["acquisitions"]

@@ -16,7 +16,7 @@ from .jobs import INSTANTS, NOW, REQUESTS, STALE, prepare
 __all__ = ["scenes"]
 
 _OF_THE_WHOLE_SERVER = ("job.search", "job.stats")
-_WORDS = {"enqueue": "job.enqueue", "settle": "promise.settle"}
+_WORDS = {"enqueue": "job.enqueue", "settle": "promise.settle", "gate": "promise.settle"}
 
 
 def scenes(dialect: str) -> Iterator[Scene]:

@@ -17,6 +17,7 @@ DEADLINE = 100_000
 READY = 70_000
 """The instant at which scheduled jobs, and those that wait for a retry, become pending, if nothing else is due before."""
 BACKOFF = 60_000
+_BEFORE_ANY_CLAIM = ("scheduled", "gathering", "waiting")
 
 #: The members with which the row's job is enqueued; "lease" is a member of its claim.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -82,14 +83,16 @@ def prepare(client: JobRequests, event: str, state: str, cycles: int, wait: Call
         return 0
     options = options_of(event, state)
     lease = options.pop("lease")
-    used = cycles if state not in ("scheduled", "gathering") else 0
+    used = cycles if state not in _BEFORE_ANY_CLAIM else 0
     if state == "gathering":
         client.queue("set", groups={"grace": READY - 110}, now=105)
+    if state == "waiting":
+        options["after"] = [client.id("gate")]
     client.enqueue(now=110, **options).must()
     for n in range(used):
         client.claim(lease=lease, now=120 + 2 * n).must()
         client.give_back(JOB, n + 1, now=121 + 2 * n).must()
-    if state in ("scheduled", "gathering", "pending", "lapsed"):
+    if state in (*_BEFORE_ANY_CLAIM, "pending", "lapsed"):
         return used
     if state == "expired":
         wait(950)
@@ -105,6 +108,7 @@ def prepare(client: JobRequests, event: str, state: str, cycles: int, wait: Call
         "failed": lambda: client.fail(JOB, version, now=400, retryable=False),
         "completed": lambda: client.complete(JOB, version, now=400),
         "cancelled": lambda: client.administer("cancel", now=400),
+        "suspended": lambda: client.wait_for("gate", version=version, now=400),
     }
     if state in ends:
         ends[state]().must()
@@ -124,6 +128,7 @@ REQUESTS: dict[str, Callable[[JobRequests, int, int], Reply]] = {
     "enqueue other type": lambda d, v, t: d.enqueue(now=t, payload=PAYLOAD, type="other"),
     "enqueue other queue": lambda d, v, t: d.enqueue(now=t, payload=PAYLOAD, queue=d.id("other")),
     "enqueue other payload": lambda d, v, t: d.enqueue(now=t, payload={"data": "eQ=="}),
+    "enqueue after": lambda d, v, t: d.enqueue(now=t, payload=PAYLOAD, after=[d.id("gate")]),
     "job.claim": lambda d, v, t: d.claim(now=t),
     "job.start": lambda d, v, t: d.start(JOB, v, now=t),
     "job.complete": lambda d, v, t: d.complete(JOB, v, now=t, result={"data": "cg=="}),
@@ -131,6 +136,8 @@ REQUESTS: dict[str, Callable[[JobRequests, int, int], Reply]] = {
     "job.fail for good": lambda d, v, t: d.fail(JOB, v, now=t, retryable=False),
     "job.release": lambda d, v, t: d.give_back(JOB, v, now=t),
     "job.snooze": lambda d, v, t: d.snooze(JOB, v, now=t),
+    "job.suspend": lambda d, v, t: d.wait_for("gate", "child", version=v, now=t),
+    "job.suspend all": lambda d, v, t: d.wait_for("gate", "child", version=v, now=t, until="all"),
     "job.report": lambda d, v, t: d.report(JOB, v, now=t, progress=0.5, lines=["half"]),
     "job.heartbeat": lambda d, v, t: d.send("job.heartbeat", {"worker": d.id("w1"), "jobs": [{"id": d.id(JOB), "version": v}]}, t),
     "job.cancel": lambda d, v, t: d.administer("cancel", now=t),
@@ -142,6 +149,9 @@ REQUESTS: dict[str, Callable[[JobRequests, int, int], Reply]] = {
     "promise.settle": lambda d, v, t: d.settle(JOB, now=t),
     "settle rejected": lambda d, v, t: d.settle(JOB, "rejected", now=t),
     "settle canceled": lambda d, v, t: d.settle(JOB, "rejected_canceled", now=t),
+    "gate resolved": lambda d, v, t: d.settle("gate", now=t),
+    "gate rejected": lambda d, v, t: d.settle("gate", "rejected", now=t),
+    "gate canceled": lambda d, v, t: d.settle("gate", "rejected_canceled", now=t),
     "register_callback on": lambda d, v, t: d.register(JOB, "awaiter", now=t),
     "register_callback by": lambda d, v, t: d.register("gate", JOB, now=t),
     "register_listener on": lambda d, v, t: d.listen(JOB, now=t),
@@ -163,6 +173,7 @@ STALE = {
     "job.fail stale": "job.fail",
     "job.release stale": "job.release",
     "job.snooze stale": "job.snooze",
+    "job.suspend stale": "job.suspend",
     "job.report stale": "job.report",
     "job.heartbeat stale": "job.heartbeat",
     "task.fulfill stale": "task.fulfill",

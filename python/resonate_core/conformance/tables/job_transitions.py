@@ -16,6 +16,8 @@ Columns:
   settled    four states: completed, failed, cancelled, expired
   dead       two states whose step has not run yet: a pending job whose good_until has passed ("lapsed", shown as expired), and
              a running job whose deadline has passed ("overdue", shown as failed)
+  waiting    in a table of its own: a job that waits by `after` for the promise gate
+  suspended  there, too: a job that waits by job.suspend for the promise gate; replies show it as waiting
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ enqueue the same       pending  pending  ·         =          =          =     
 enqueue other type     pending  pending  ·         ·          ·          ·          ·          ·          ·          ·        ·
 enqueue other queue    pending  pending  ·         ·          ·          ·          ·          ·          ·          ·        ·
 enqueue other payload  pending  pending  ·         ·          ·          ·          ·          ·          ·          ·        ·
+enqueue after          waiting  ·        ·         =          =          =          =          =          =          =        =
 job.claim              =        =        =         =          claimed    =          =          =          =          =        =
 job.start              404      404      404       ·          ·          running    ·          ·          ·          ·        ·
 job.start stale        404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
@@ -43,6 +46,9 @@ job.release            404      404      404       ·          ·          pendi
 job.release stale      404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
 job.snooze             404      404      404       ·          ·          ·          scheduled  ·          ·          ·        ·
 job.snooze stale       404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+job.suspend            404      404      404       ·          ·          ·          waiting    ·          ·          ·        ·
+job.suspend all        404      404      404       ·          ·          ·          waiting    ·          ·          ·        ·
+job.suspend stale      404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
 job.report             404      404      404       ·          ·          ·          =          ·          ·          ·        ·
 job.report stale       404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
 job.heartbeat          =        =        =         =          =          =          =          =          =          =        =
@@ -56,6 +62,9 @@ promise.create         –        =        =         =          =          =    
 promise.settle         –        –        –         completed  completed  completed  completed  completed  completed  =        =
 settle rejected        –        –        –         failed     failed     failed     failed     failed     failed     =        =
 settle canceled        –        –        –         cancelled  cancelled  cancelled  cancelled  cancelled  cancelled  =        =
+gate resolved          =        =        =         =          =          =          =          =          =          =        =
+gate rejected          =        =        =         =          =          =          =          =          =          =        =
+gate canceled          =        =        =         =          =          =          =          =          =          =        =
 register_callback on   –        –        –         =          =          =          =          =          =          =        =
 register_callback by   –        –        –         422        422        422        422        422        422        422      422
 register_listener on   –        –        –         =          =          =          =          =          =          =        =
@@ -81,13 +90,79 @@ step: last timeout     =        =        =         =          =          =      
 step: deadline         =        =        =         failed     failed     failed     failed     failed     failed     =        =
 """
 
+TABLE_OF_WAITING = """
+event                  waiting    suspended
+job.get                =          =
+job.search             =          =
+job.stats              =          =
+enqueue the same       =          =
+enqueue other type     ·          ·
+enqueue other queue    ·          ·
+enqueue other payload  ·          ·
+enqueue after          =          =
+job.claim              =          =
+job.start              ·          ·
+job.start stale        ·          ·
+job.complete           ·          ·
+job.complete stale     ·          ·
+job.fail               ·          ·
+job.fail for good      ·          ·
+job.fail stale         ·          ·
+job.release            ·          ·
+job.release stale      ·          ·
+job.snooze             ·          ·
+job.snooze stale       ·          ·
+job.suspend            ·          ·
+job.suspend all        ·          ·
+job.suspend stale      ·          ·
+job.report             ·          ·
+job.report stale       ·          ·
+job.heartbeat          =          =
+job.heartbeat stale    =          =
+job.cancel             cancelled  cancelled
+job.run                pending    pending
+job.archive            archived   archived
+job.delete             absent     absent
+promise.get            =          =
+promise.create         =          =
+promise.settle         completed  completed
+settle rejected        failed     failed
+settle canceled        cancelled  cancelled
+gate resolved          pending    pending
+gate rejected          cancelled  pending
+gate canceled          cancelled  pending
+register_callback on   =          =
+register_callback by   422        422
+register_listener on   =          =
+task.get               =          =
+task.create            ·          ·
+task.acquire           ·          ·
+task.release           ·          ·
+task.suspend           ·          ·
+task.halt              ·          ·
+task.continue          ·          ·
+task.fulfill           ·          ·
+task.fulfill stale     ·          ·
+task.fence create      ·          ·
+task.fence stale       ·          ·
+task.heartbeat         =          =
+step: ready            =          =
+step: good_until       expired    =
+step: lease            =          =
+step: last lease       =          =
+step: lease to failed  =          =
+step: attempt timeout  =          =
+step: last timeout     =          =
+step: deadline         failed     failed
+"""
+
 GROUPS = {
     "scheduled": ("scheduled", "gathering"),
     "settled": ("completed", "failed", "cancelled", "expired"),
     "dead": ("lapsed", "overdue"),
 }
 #: The states of the table that are not states of the protocol, and the states that replies show instead.
-PROJECTED = {"lapsed": "expired", "overdue": "failed", "gathering": "scheduled"}
+PROJECTED = {"lapsed": "expired", "overdue": "failed", "gathering": "scheduled", "suspended": "waiting"}
 
 
 @dataclass(frozen=True)
@@ -123,8 +198,8 @@ def _cell(event: str, state: str, text: str) -> Cell:
     return Cell(event, state, None if event.startswith("step:") else status, after)
 
 
-def _table() -> tuple[list[str], list[Cell]]:
-    head, *lines = [[text for text in line.split("  ") if text] for line in TABLE.strip().splitlines()]
+def _table(table: str) -> tuple[list[str], list[Cell]]:
+    head, *lines = [[text for text in line.split("  ") if text] for line in table.strip().splitlines()]
     columns = [text.strip() for text in head[1:]]
     cells = []
     for event, *texts in lines:
@@ -134,5 +209,7 @@ def _table() -> tuple[list[str], list[Cell]]:
     return [state for column in columns for state in GROUPS.get(column, (column,))], cells
 
 
-STATES, CELLS = _table()
+_OTHER_STATES, _OTHER_CELLS = _table(TABLE)
+_WAITING_STATES, _WAITING_CELLS = _table(TABLE_OF_WAITING)
+STATES, CELLS = _OTHER_STATES + _WAITING_STATES, _OTHER_CELLS + _WAITING_CELLS
 EVENTS = list(dict.fromkeys(cell.event for cell in CELLS))

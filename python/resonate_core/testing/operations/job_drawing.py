@@ -16,6 +16,7 @@ from .pools import INT64_MAX, VALUES
 __all__ = ["GROUP_STRATEGIES", "JOB_STRATEGIES", "OPERATIONS", "any_job_operation", "batches", "one_job"]
 
 who = pick(0, 1, 2, 0, 1, 2, 3, 4, 5, 6)
+atomic = pick(ABSENT, ABSENT, True, True, False, None)
 aimed = pick(True, True, True, True, True, True, True, False)
 version = st.sampled_from(["right"] * 24 + ["next", "previous", "huge", "zero"])
 
@@ -28,6 +29,10 @@ def seldom(choices: list[Any], weight: int = 3) -> SearchStrategy[Any]:
 policies = st.one_of(
     st.sampled_from(pools.POLICIES), st.sampled_from(pools.POLICIES), st.sampled_from(pools.POLICIES + pools.BAD_POLICIES)
 )
+# Each awaited id: its number, and what it is like.
+likely_awaited = st.tuples(who, pick(*["pending"] * 12, "settled", "any"))
+few_awaited = st.one_of(*(st.lists(likely_awaited, min_size=low, max_size=high) for low, high in ((1, 1), (1, 3), (2, 3))))
+awaited = st.lists(st.tuples(who, pick(*["pending"] * 5, "settled", "settled", "any", "own")), min_size=1, max_size=3)
 job_fields: Fields = {
     # The last ids are those of promises, which may be adopted; None: the store generates an id.
     "who": pick(0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6, 7, None, None),
@@ -53,10 +58,15 @@ job_fields: Fields = {
     "cancelWithAwaiters": seldom([True, False, None], 1),
     "goodFor": seldom([50, 500, 1, 0, INT64_MAX], 2),
     "sentAt": seldom([-50, 50]),
+    "after": st.one_of(*[st.just(ABSENT)] * 4, awaited, awaited, st.just([])),
+    "afterFailed": seldom(["run", "other"]),
 }
 plain_job_fields: Fields = {
     **job_fields,
-    **{name: st.just(ABSENT) for name in ("priority", "goodUntil", "goodFor", "uniqueKey", "uniqueFor", "group", "sentAt")},
+    **{
+        name: st.just(ABSENT)
+        for name in ("priority", "goodUntil", "goodFor", "uniqueKey", "uniqueFor", "group", "sentAt", "after", "afterFailed")
+    },
     "tags": st.just({}),
     "timeout": pick(ABSENT, 20, 200),
     "deadline": pick(10**9, 10**9, 10**7),
@@ -75,6 +85,18 @@ gathering_job_fields: Fields = {
     "goodUntil": pick(*[ABSENT] * 9, 0, -5),
     "lifecycle": pick(ABSENT, "asynq", "asynq", "horsies"),
     "retryPolicy": pick(*({"kind": "exponential", "base": base, "jitter": 0.75} for base in (10, 1000)), {"kind": "asynq"}),
+}
+# Nothing that exists: a job with `after` adopts no promise, and the ids of jobs are soon in use.
+waiting_job_fields: Fields = {
+    **plain_job_fields,
+    "who": pick(*[None] * 6, 0, 1, 2, 3, 4, 5),
+    "after": few_awaited,
+    "afterFailed": pick(ABSENT, ABSENT, "cancel", "run", "run"),
+    "process": pick(*[ABSENT] * 4, ("in", 100), ("in", 500), ("at", 10)),
+    "deadline": pick(*[10**9] * 6, 500, 100, 0),
+    "goodUntil": pick(*[ABSENT] * 6, 500, 50, -5),
+    "retention": pick(ABSENT, 0, 0, 50, 5000),
+    "uniqueKey": pick(*[ABSENT] * 6, *pools.UNIQUE_KEYS),
 }
 # Members that a job of a schedule may have.
 template_fields: Fields = {
@@ -98,6 +120,10 @@ template_fields: Fields = {
     "uniqueFor": seldom([100, 5000], 3),
     "group": pick(ABSENT, *pools.GROUPS),
 }
+one_node = st.fixed_dictionaries(
+    {**plain_job_fields, "earlier": st.lists(pick(0, 1, 2), max_size=3), "afterFailed": pick(ABSENT, "cancel", "run")}
+)
+one_waiting_job = st.fixed_dictionaries(waiting_job_fields)
 one_gathering_job = st.fixed_dictionaries(gathering_job_fields)
 one_job = st.one_of(st.fixed_dictionaries(plain_job_fields), st.fixed_dictionaries(job_fields))
 versioned_fields: Fields = {"who": who, "aimed": aimed, "version": version}
@@ -129,7 +155,13 @@ OPERATIONS: dict[str, Fields] = {
         "uniqueFor": pick(ABSENT, ABSENT, 100, 5000),
     },
     "group_enqueue": {"job": one_gathering_job},
-    "group_enqueue_many": {"jobs": st.lists(one_gathering_job, min_size=2, max_size=4)},
+    "group_enqueue_many": {"jobs": st.lists(one_gathering_job, min_size=2, max_size=4), "atomic": atomic},
+    "after_enqueue": {"job": one_waiting_job},
+    "after_enqueue_many": {
+        "jobs": st.lists(st.one_of(one_waiting_job, one_waiting_job, one_job), min_size=2, max_size=4),
+        "atomic": atomic,
+    },
+    "graph_enqueue": {"jobs": st.lists(one_node, min_size=2, max_size=4), "atomic": pick(True, True, True, ABSENT)},
     "job_schedule": {
         "who": pick(0, 1),
         "cron": st.sampled_from(pools.CRONS),
@@ -140,7 +172,7 @@ OPERATIONS: dict[str, Fields] = {
         "job": st.fixed_dictionaries(template_fields),
         "wrong": seldom(pools.ONLY_OF_JOBS, 4),
     },
-    "job_enqueue_many": {"jobs": st.lists(one_job, min_size=1, max_size=3)},
+    "job_enqueue_many": {"jobs": st.lists(one_job, min_size=1, max_size=3), "atomic": atomic},
     "job_get": {"who": who, "aimed": aimed},
     "job_claim": {
         "queues": st.lists(
@@ -171,15 +203,20 @@ OPERATIONS: dict[str, Fields] = {
     },
     "job_release": versioned_fields,
     "job_snooze": {**versioned_fields, "delay": st.sampled_from(pools.DELAYS)},
+    "job_suspend": {
+        **versioned_fields,
+        "awaits": st.one_of(*[few_awaited] * 5, awaited, st.just([])),
+        "until": pick(ABSENT, "any", "all", "all", "all", None, "other"),
+    },
     "job_report": {
         **versioned_fields,
         "progress": pick(ABSENT, 0, 0.5, 1, 1.5),
         "lines": pick(ABSENT, ["one"], ["\xe9\u2028"], ["many"] * 60, [], [""], ["x" * 1001], ["many"] * 101),
     },
     "job_cancel": administration(),
-    "job_run": administration("archived", "retry", "scheduled", "pending"),
+    "job_run": administration("archived", "retry", "scheduled", "waiting", "pending"),
     "run_gathering": {"queue": pick(ABSENT, "q1"), "group": pick("g1", "g1", "g2")},
-    "job_archive": administration("pending", "scheduled", "retry", "archived"),
+    "job_archive": administration("pending", "scheduled", "waiting", "retry", "archived"),
     "job_delete": administration(*pools.STATES),
     "job_search": {
         "filter": filters,
@@ -224,6 +261,18 @@ cancel_awaiter = operation(
     "promise_settle", {**settle_fields, "state": st.just("rejected_canceled"), "aimed": st.just("awaiter")}, slower
 )
 """Cancels a promise that awaits a job."""
+settle_awaited = operation(
+    "promise_settle",
+    {**settle_fields, "state": pick("resolved", "resolved", "rejected", "rejected_canceled"), "aimed": st.just("awaited")},
+    slower,
+)
+"""Settles a promise for which a job waits."""
+waiting_alone: Fields = {**alone, "aimed": st.just("waiting")}
+stop_waiting = st.one_of(
+    *(operation(name, waiting_alone, slower) for name in ("job_cancel", "job_run", "job_archive", "job_delete")),
+    operation("promise_settle", {**settle_fields, "aimed": st.just("waiting")}, slower),
+)
+"""Operations on one job that waits for promises."""
 claim_a_batch = operation(
     "job_claim",
     {
@@ -276,6 +325,8 @@ JOB_GROUPS = {
     "make_unique": ["unique_enqueue"],
     "gather": ["group_enqueue"],
     "gather_many": ["group_enqueue_many"],
+    "make_waiting": ["after_enqueue", "after_enqueue", "after_enqueue_many", "graph_enqueue"],
+    "suspend": ["job_suspend"],
     "schedule": [
         "job_schedule",
         "job_schedule",
@@ -288,7 +339,7 @@ JOB_GROUPS = {
         "schedule_resume",
     ],
     "claim": ["job_claim", "job_claim", "job_claim", "job_start", "job_start_many"],
-    "end": ["job_complete", "job_fail", "job_fail", "job_snooze", "job_complete_many"],
+    "end": ["job_complete", "job_fail", "job_fail", "job_snooze", "job_suspend", "job_complete_many"],
     "complete": ["job_complete"],
     "fail": ["job_fail", "job_fail", "job_snooze"],
     "hold": ["job_heartbeat", "job_report", "job_report", "job_start", "job_claim", "job_release"],
@@ -303,4 +354,6 @@ GROUP_STRATEGIES = {group: st.one_of([EVERY[name] for name in names]) for group,
 GROUP_STRATEGIES["join_late"] = join_late
 GROUP_STRATEGIES["leave"] = leave
 GROUP_STRATEGIES["cancel_awaiter"] = cancel_awaiter
+GROUP_STRATEGIES["settle_awaited"] = settle_awaited
+GROUP_STRATEGIES["stop_waiting"] = stop_waiting
 GROUP_STRATEGIES["claim_a_batch"] = claim_a_batch

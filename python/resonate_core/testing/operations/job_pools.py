@@ -87,10 +87,13 @@ ONLY_OF_JOBS: list[Any] = [
     {"processAt": 5},
     {"goodUntil": 5},
     {"sentAt": 5},
+    {"after": ["j1"]},
+    {"afterFailed": "run"},
 ]
 """Members that the job of a schedule must not have."""
 STATES: list[str] = [
     "scheduled",
+    "waiting",
     "pending",
     "claimed",
     "running",

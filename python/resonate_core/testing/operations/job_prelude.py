@@ -45,4 +45,9 @@ REQUESTS = [
     ),
     *[request("promise.register_listener", NEW, awaited=one, address="http://h/x") for one in ("j2", "j:4")],
     request("promise.create", NEW, id="b", timeoutAt=LATE, param={"data": "b"}),
+    job("s", "default", priority=1, goodUntil=20_000),
+    request("job.claim", NEW, queues=["default"], worker="w2", lease=1000, start=1),
+    request("job.suspend", NEW, id="s", version=1, awaits=["j:4", "j.3", "j2"], until="all"),
+    *[job(one, "q1", after=["j1"], afterFailed="run", priority=1) for one in ("\U0001f600", "t")],
+    job("u", "q2", after=["\U0001f600", "j:4"], retention=0),
 ]

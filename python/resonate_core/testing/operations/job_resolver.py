@@ -25,17 +25,18 @@ NEEDS = {
     "job_fail": ["running"],
     "job_release": ["claimed"],
     "job_snooze": ["running"],
+    "job_suspend": ["running"],
     "job_report": ["running"],
     "job_heartbeat": ["claimed", "running", "cancelled"],
-    "job_run": ["archived", "retry", "scheduled"],
-    "job_archive": ["pending", "scheduled", "retry"],
-    "job_cancel": ["pending", "claimed", "running", "archived", "retry", "scheduled"],
+    "job_run": ["archived", "retry", "scheduled", "waiting"],
+    "job_archive": ["pending", "scheduled", "retry", "waiting"],
+    "job_cancel": ["pending", "claimed", "running", "archived", "retry", "scheduled", "waiting"],
     "job_delete": pools.STATES,
     "job_get": pools.STATES,
 }
 #: Of what is drawn of a job: the instants, in ms from now, and what is no member of this name. The rest are members as they are.
 _RELATIVE = ("goodUntil", "deadline", "sentAt")
-_RESOLVED = ("who", "tags", "process")
+_RESOLVED = ("who", "tags", "process", "after")
 
 
 def given(**members: Any) -> Data:
@@ -57,11 +58,21 @@ class JobResolver(Resolver):
             return [row["id"] for row in sorted(found, key=lambda row: "flight" in row["job"])]
         if operation.get("aimed") == "awaiter":
             awaiters = {one for row in self.pending_jobs() for one in row["callbacks"]}
-            return sorted(one for one in awaiters if is_pending(self.world.promises[one], self.world.now))
+            return self.pending_of(awaiters)
+        if operation.get("aimed") == "waiting":
+            return [row["id"] for row in self.pending_jobs() if row["job"]["state"] == "waiting"]
+        if operation.get("aimed") == "awaited":
+            lacked = {one for row in self.pending_jobs() for one in row["job"].get("awaits", [])}
+            return self.pending_of(lacked)
         if needed is None:
             return super().fitting(operation)
         jobs = [row for row in self.world.promises.values() if "job" in row]
         return [row["id"] for row in jobs if job_state(row, self.world.now) in needed]
+
+    def pending_of(self, ids: set[str]) -> list[str]:
+        """Those of the ids whose promise exists and is pending."""
+        rows = ((one, self.world.promises.get(one)) for one in sorted(ids))
+        return [one for one, row in rows if row is not None and is_pending(row, self.world.now)]
 
     def pending_jobs(self) -> list[Row]:
         """The rows of the jobs whose promise is pending."""
@@ -96,6 +107,12 @@ class JobResolver(Resolver):
             if jobs and tasks:
                 data = {"awaited": jobs[operation["who"] % len(jobs)]["id"], "awaiter": tasks[operation["who"] % len(tasks)]}
                 return request("promise.register_callback", NEW, data)
+        if operation["aimed"] in ("awaited", "waiting"):
+            jobs = self.pending_jobs()
+            if jobs:
+                one = {"type": "t", "queue": "q1", "deadline": self.deadline(("in", 10**7)), "afterFailed": "run"}
+                return request("job.enqueue", NEW, {**one, "after": [jobs[operation["who"] % len(jobs)]["id"]]})
+            return super().preparation({**operation, "name": "promise_get"})
         needed = NEEDS.get(operation["name"])
         if needed is None:
             return super().preparation(operation)
@@ -177,6 +194,8 @@ class JobResolver(Resolver):
             **{name: value for name, value in drawn.items() if name not in (*_RELATIVE, *_RESOLVED)},
             **{name: self.relative(drawn[name]) for name in _RELATIVE},
         )
+        if drawn["after"] is not ABSENT:
+            data["after"] = self.awaited_ids(drawn["after"], data.get("id", ""))
         if drawn["tags"]:
             data["tags"] = self.tags(drawn["tags"])
         if drawn["process"] is not ABSENT:
@@ -187,10 +206,14 @@ class JobResolver(Resolver):
                 data["processIn"] = number
         return data
 
+    def awaited_ids(self, drawn: list[tuple[int, str]], own_id: str) -> list[str]:
+        """The ids for which a job is to wait, each as it was drawn; its own, if that is wanted and there is one."""
+        return [own_id if aim == "own" and own_id else self.awaited_id(number, aim, own_id) for number, aim in drawn]
+
     def job_enqueue(self, operation: Operation) -> Data:
         return self.job(operation["job"])
 
-    group_enqueue = job_enqueue
+    group_enqueue = after_enqueue = job_enqueue
 
     def join_late(self, operation: Operation) -> Data:
         job = self.world.promises[self.aim(operation)].get("job", {})
@@ -201,9 +224,24 @@ class JobResolver(Resolver):
         return {"type": "t", "deadline": self.relative(10**9), **more}
 
     def job_enqueue_many(self, operation: Operation) -> Data:
-        return {"jobs": [self.job(one) for one in operation["jobs"]]}
+        return {"jobs": [self.job(one) for one in operation["jobs"]], **given(atomic=operation["atomic"])}
 
-    group_enqueue_many = job_enqueue_many
+    group_enqueue_many = after_enqueue_many = job_enqueue_many
+
+    def graph_enqueue(self, operation: Operation) -> Data:
+        """New jobs, each of which may wait for those before it."""
+        known = sum(one.startswith("g") for one in self.world.promises)
+        ids = [f"g{known + place}" for place in range(len(operation["jobs"]))]
+        jobs = []
+        for place, drawn in enumerate(operation["jobs"]):
+            job = {**self.job(drawn), "id": ids[place]}
+            earlier = [ids[number % place] for number in drawn["earlier"]] if place else []
+            if earlier:
+                job["after"] = earlier
+            else:
+                job.pop("afterFailed", None)
+            jobs.append(job)
+        return {"jobs": jobs, **given(atomic=operation["atomic"])}
 
     def job_schedule(self, operation: Operation) -> Data:
         order = {**given(**operation["job"]), **({} if operation["wrong"] is ABSENT else operation["wrong"])}
@@ -250,6 +288,10 @@ class JobResolver(Resolver):
 
     def job_snooze(self, operation: Operation) -> Data:
         return {**self.versioned(operation), "delay": operation["delay"]}
+
+    def job_suspend(self, operation: Operation) -> Data:
+        versioned = self.versioned(operation)
+        return {**versioned, "awaits": self.awaited_ids(operation["awaits"], versioned["id"]), **given(until=operation["until"])}
 
     def job_report(self, operation: Operation) -> Data:
         return {**self.versioned(operation), **given(progress=operation["progress"], lines=operation["lines"])}

@@ -25,6 +25,9 @@ OF_BOTH = {
     "group_enqueue": "job.enqueue",
     "group_enqueue_many": "job.enqueue_many",
     "join_late": "job.enqueue",
+    "after_enqueue": "job.enqueue",
+    "after_enqueue_many": "job.enqueue_many",
+    "graph_enqueue": "job.enqueue_many",
     "run_gathering": "job.run",
     "job_schedule": "schedule.create",
 }

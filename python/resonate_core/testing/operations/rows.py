@@ -12,7 +12,7 @@ __all__ = ["Row", "RowSource", "Rows", "RowsOfStore", "gathering", "is_pending",
 Row = dict[str, Any]
 """A row as `Store.snapshot` shows it."""
 
-MAY_EXPIRE = ("scheduled", "pending", "claimed")
+MAY_EXPIRE = ("scheduled", "waiting", "pending", "claimed")
 TERMINAL = ("completed", "failed", "cancelled", "expired")
 
 

@@ -1,0 +1,42 @@
+"""Settled jobs that others keep (JOBS 8): ``keptBy`` of a row has the ids of the jobs that waited for it, and may read it until they end."""
+
+from __future__ import annotations
+
+from . import jobs_course as course
+from .world import project
+
+MOST_TAKEN = 10_000
+"""The most keepers that one check of a retention takes away."""
+
+
+def keep(row, job_id):
+    """Makes a job a keeper of a settled job; other promises have no keepers, since only a purge removes them."""
+    if "job" in row and job_id not in row.get("keptBy", []):
+        row.setdefault("keptBy", []).append(job_id)
+
+
+def is_over(world, job_id):
+    """Whether a keeper is final or does not exist."""
+    row = world.promises.get(job_id)
+    return row is None or "job" not in row or project(row, world.now)["job"]["state"] in course.TERMINAL
+
+
+def is_kept(world, row):
+    """Whether a keeper is not final."""
+    return any(not is_over(world, one) for one in row.get("keptBy", []))
+
+
+def drop_keepers(world, row):
+    """Takes keepers that are over from the front of the list, as many as one check may.
+
+    Returns:
+        Whether a keeper is left.
+    """
+    kept_by = row.get("keptBy", [])
+    taken = 0
+    while taken < min(len(kept_by), MOST_TAKEN) and is_over(world, kept_by[taken]):
+        taken += 1
+    del kept_by[:taken]
+    if not kept_by:
+        row.pop("keptBy", None)
+    return bool(kept_by)
