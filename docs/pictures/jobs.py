@@ -71,6 +71,7 @@ class Machine:
 JOBS = Machine(
     {
         "scheduled": State(0.95, 3.1, WAITS),
+        "waiting": State(0.95, 1.8, WAITS),
         "pending": State(3.3, 3.1, WAITS),
         "claimed": State(5.7, 3.1, HELD),
         "running": State(8.0, 3.1, HELD),
@@ -84,6 +85,9 @@ JOBS = Machine(
     (
         Move("", "scheduled", "enqueue, for later", ((0.6, 4.0), (0.6, 3.31)), (0.5, 4.1), "left"),
         Move("", "pending", "enqueue", ((2.9, 4.0), (2.9, 3.31)), (2.83, 3.72), "right"),
+        Move("", "waiting", "enqueue, after others", ((0.95, 1.05), (0.95, 1.59)), (0.3, 0.92), "left"),
+        Move("waiting", "pending", "all settled", ((1.6, 1.8), (2.5, 1.8), (2.85, 2.1), (2.9, 2.89)), (2.0, 2.14), alone=True),
+        Move("running", "waiting", "suspend", ((7.88, 2.89), (7.5, 0.95), (5.0, 0.95), (1.4, 1.59)), (2.5, 1.2)),
         Move("scheduled", "pending", "processAt", ((1.6, 3.1), (2.65, 3.1)), (2.12, 3.21), alone=True),
         Move("pending", "claimed", "claim", ((3.95, 3.18), (5.05, 3.18)), (4.5, 3.29)),
         Move("pending", "running", "claim, in one step", ((3.5, 3.31), (4.2, 3.86), (7.1, 3.86), (7.8, 3.31)), (5.65, 3.84)),
@@ -99,11 +103,11 @@ JOBS = Machine(
         Move("archived", "pending", "run", ((3.15, 0.81), (3.15, 2.89)), (3.05, 1.7), "right"),
     ),
     (
-        "Dashed: internal steps of the engine. scheduled, pending and claimed become expired at goodUntil before the first start. "
-        "Every state but the green and the red",
-        "ones becomes cancelled by cancel, and failed at the deadline. "
+        "Dashed: internal steps of the engine. scheduled, waiting, pending and claimed become expired at goodUntil before the first "
+        "start. Every state but the green and",
+        "the red ones becomes cancelled by cancel, and failed at the deadline. "
         "An expired lease or an exceeded timeout of a running job counts as a fail.",
-        "run makes scheduled and retry jobs pending, too; archive archives scheduled, pending and retry jobs.",
+        "run makes scheduled, waiting and retry jobs pending, too; archive archives scheduled, waiting, pending and retry jobs.",
     ),
     (11.4, 4.7),
 )

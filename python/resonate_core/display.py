@@ -108,6 +108,8 @@ def job_html(job: Job) -> str:
     members["payload"] = value_text(job.payload)
     if job.state == "completed":
         members["result"] = value_text(job.result)
+    if job.awaits is not None:
+        members["waits_for"] = f"{job.awaits['count']}: {', '.join(job.awaits['ids'][:SHOWN_ROWS])}"
     members["retries"] = f"{job.retry_count} of {job.max_retries}"
     attempts = job.attempts
     members["attempts"] = member_text("attempts", attempts) or "none"

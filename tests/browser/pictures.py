@@ -145,11 +145,37 @@ def hour() -> None:
         at.context.close()
 
 
+def film() -> None:
+    """Takes the views of jobs that wait, in every look, and the dialogue that cancels a branch."""
+    store = rc.Store(clock=rc.ManualClock(start=scene.START))
+    scene.fill_film(store)
+    app = create_ui(store, prefix="/ui", role="operate")
+    with live(app) as running:
+        base = f"http://127.0.0.1:{running.port}/ui/"
+        for look in LOOKS:
+            at = page(look)
+            open_view(at, base, "job?id=film-7.cut")
+            keep(at, f"waiting-{look}")
+            at.context.close()
+        at = page("light")
+        open_view(at, base, "jobs")
+        keep(at, "waiting-jobs")
+        open_view(at, base, "job?id=film-7.cut")
+        at.locator(".head").get_by_role("button", name="Cancel the branch").click()
+        dialog = at.get_by_role("dialog")
+        dialog.get_by_role("button", name="Try it first").click()
+        dialog.get_by_text("Nothing was done").wait_for()
+        at.wait_for_timeout(200)
+        keep(at, "waiting-branch")
+        at.context.close()
+        running.run(app.aclose())
+
+
 def main(names: list[str]) -> None:
     """Takes the pictures, or those of the named views."""
     FOLDER.mkdir(exist_ok=True)
     try:
-        others = {"walk": walk, "hour": hour}
+        others = {"walk": walk, "hour": hour, "film": film}
         if not names or set(names) - others.keys():
             chromium.within(views, [name for name in names if name not in others])
         for name, take in others.items():

@@ -186,6 +186,25 @@ def _present(store: Any) -> None:
     )
 
 
+def fill_film(store: Any) -> None:
+    """Makes a film of a cut and four scenes: a graph of jobs, of which one is archived and holds the others up."""
+    for number, queue in ((1, "first"), (2, "second"), (3, "third"), (4, "render")):
+        store.jobs.enqueue("video:render", {"scene": number}, id=f"film-7.scene-{number}", queue=queue)
+    for queue in ("first", "second", "third"):
+        (job,) = store.jobs.claim(queue, worker="renderer-1", lease=HOUR, start=1)
+        store.clock.advance(20 * SECOND)
+        if queue == "first":
+            store.jobs.complete(job.id, job.version, {"frames": 6_300})
+        elif queue == "second":
+            store.jobs.fail(job.id, job.version, "OutOfDisk", "no space left on device", retryable=False)
+    scenes = [f"film-7.scene-{number}" for number in range(1, 5)]
+    store.jobs.enqueue("audio:mix", id="film-7.sound", queue="render", after=scenes[:1])
+    store.jobs.enqueue("video:join", id="film-7.cut", queue="render", after=[*scenes, "film-7.sound"])
+    store.jobs.enqueue("video:upload", id="film-7.upload", queue="render", after=["film-7.cut"])
+    store.jobs.enqueue("email:send", id="film-7.mail", queue="mail", after=["film-7.cut"], after_failed="run")
+    store.jobs.enqueue("bill:send", id="film-7.bill", queue="mail", after=["film-7.upload"])
+
+
 def record(folder: Path) -> Path:
     """Records a few seconds of another store, for the view of recordings."""
     path = folder / "run.jsonl"

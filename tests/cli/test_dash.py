@@ -63,7 +63,7 @@ def test_once_to_a_pipe(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
     store.queues.pause("mail")
     lines = [line.split("\t") for line in run("dash", "--once", *store_flags).out.splitlines()]
     assert [(line[0], line[1]) for line in lines[:3]] == [("queue", "mail"), ("queue", "work"), ("running", "busy")]
-    assert lines[0][2:5] == ["paused", "1", "2"]
+    assert lines[0][2:6] == ["paused", "1", "0", "2"]
     assert lines[2][2:6] == ["report:make", "work", "running", "w1"]
     failures = [line for line in lines if line[0] == "failure"]
     assert sorted(line[2] for line in failures) == ["again", "dead"]

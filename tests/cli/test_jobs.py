@@ -270,7 +270,7 @@ def test_stats(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
     assert [one["name"] for one in run("jobs", "stats", "--queue", "work", *store_flags, "--json").json["queues"]] == ["work"]
     assert run("jobs", "stats", "--queue", "work", "--days", 0, *store_flags, "--json").json["queues"][0]["days"] == []
     lines = [line.split("\t") for line in run("jobs", "stats", *store_flags).out.splitlines()]
-    assert lines[0][:5] == ["queue", "mail", "paused", "1", "2"]
+    assert lines[0][:6] == ["queue", "mail", "paused", "1", "0", "2"]
     assert lines[1][:3] == ["queue", "work", ""]
     assert all(line[:2] == ["day", "work"] for line in lines[2:])
     assert sum(int(line[3]) for line in lines[2:]) == 3
@@ -297,7 +297,7 @@ def test_queues(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
     assert "paused\t" not in run("queues", "resume", "mail", *store_flags).out
     show = run("queues", "show", "mail", *store_flags, "--json").json
     assert (show["queue"]["paused"], show["stats"]["counts"]["pending"]) == (False, 2)
-    assert "queue\tmail\t\t1\t2\t0" in run("queues", "show", "mail", *store_flags).out
+    assert "queue\tmail\t\t1\t0\t2\t0" in run("queues", "show", "mail", *store_flags).out
     clear = [part for name in ("concurrency", "rate", "lifecycle", "defaults") for part in ("--clear", name)]
     bare = run("queues", "set", "mail", *clear, *store_flags, "--json").json["queue"]
     assert not {"concurrency", "rate", "lifecycle"} & set(bare)

@@ -110,7 +110,7 @@ def test_counts_stand_in_the_width_that_there_is(db: Path) -> None:
         assert wide.end() == 0
     with terminal("jobs", "stats", "--queue", "work", "--db", db, columns=60) as narrow:
         assert narrow.end() == 0
-    assert re.search(r"work  paused +· +· +· +1 ", COLOURS.sub("", wide.screen))
+    assert re.search(r"work  paused +· +· +· +· +1 ", COLOURS.sub("", wide.screen))
     assert re.search(r"^archived +2\s", COLOURS.sub("", narrow.screen), re.MULTILINE)
 
 

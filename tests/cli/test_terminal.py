@@ -62,6 +62,7 @@ COMMANDS: dict[str, list[str]] = {
     "jobs list": [],
     "jobs tail": ["--once"],
     "jobs show": ["j{evil}"],
+    "jobs graph": ["j{evil}"],
     "jobs enqueue": ["t{evil}", "--payload", "{evil}", "--raw", "--queue", "q{evil}", "--tag", "{evil}={evil}"],
     "jobs run": ["j{evil}", "jr{evil}"],
     "jobs archive": ["j{evil}"],
@@ -228,7 +229,18 @@ def test_a_store_of_enemies(tmp_path: Path) -> None:
     outputs = _on_a_terminal(tmp_path, commands)
     _judge(commands, outputs)
     shown = dict(zip(map(tuple, commands), outputs, strict=True))
-    for path in ("promises get", "jobs show", "schedules get", "promises search", "jobs list", "dash", "workers", "tree", "why"):
+    for path in (
+        "promises get",
+        "jobs show",
+        "schedules get",
+        "promises search",
+        "jobs list",
+        "dash",
+        "workers",
+        "tree",
+        "jobs graph",
+        "why",
+    ):
         text = shown[(*path.split(), *_filled(COMMANDS[path], file), "--db", str(file))]
         assert "\\x1b" in text.replace("\r\n", ""), path
 

@@ -46,7 +46,9 @@ def test_rows_bars_and_legend(trace: io.StringIO) -> None:
     assert rows(figure) == ["parent", "child", "other"]
     assert axes_of(figure).get_title(loc="left") == "A story"
     assert axes_of(figure).get_xlabel() == "seconds"
-    assert {"held by bob", "held by cleo", "suspended", "lease expired", "dispatched", "wakes its awaiter"} <= explained(figure)
+    assert {"held by bob", "held by cleo", "suspended", "lease expired", "dispatched", "settled for its awaiter"} <= explained(
+        figure
+    )
     assert bars(figure, colour_of("ann")) == []  # a lease of no time at all is a tick
     assert {"held by ann", "pending", "resolved"} <= explained(figure)
     assert [line.get_xdata().tolist() for line in axes_of(figure).lines if line.get_color() == colour_of("ann")] == [[0, 0]]

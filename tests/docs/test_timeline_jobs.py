@@ -250,3 +250,115 @@ def test_the_picture_on_the_page_is_what_is_drawn(tmp_path: Path) -> None:
     texts = [re.findall("<text[^>]*>([^<]*)<", path.read_text()) for path in (PICTURES / "work.svg", tmp_path / "work.svg")]
     assert texts[0] == texts[1]
     assert {"welcome", "like-2", "worker crashed", "attempt timed out"} <= set(texts[0])
+
+
+def finish(store: rc.Store, queue: str, end: str = "complete") -> None:
+    """Claims the next job of a queue, and ends it."""
+    (job,) = store.jobs.claim(queue, worker="ann", lease=5 * SECOND, start=1)
+    if end == "complete":
+        store.jobs.complete(job.id, job.version)
+    else:
+        store.jobs.fail(job.id, job.version, "Torn", retryable=False)
+
+
+def test_a_job_waits_for_others_and_each_settlement_is_an_arrow(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
+    for part in ("a", "b"):
+        store.jobs.enqueue("parse", id=part, queue=part)
+    store.jobs.enqueue("pack", id="pack", after=["a", "b"])
+    store.jobs.enqueue("send", id="send", after=["a"], process_in=9 * SECOND)
+    clock.advance(2 * SECOND)
+    finish(store, "a")
+    clock.advance(SECOND)
+    finish(store, "b")
+    clock.advance(SECOND)
+    assert spans(trace, "pack") == [("waiting", 0, 3000), ("pending", 3000, None)]
+    assert spans(trace, "send") == [("waiting", 0, 2000), ("scheduled", 2000, None)]
+    history = History(trace)
+    assert sorted(history.wakes) == [(2000, "a", "pack"), (2000, "a", "send"), (3000, "b", "pack")]
+    assert {"waits for other promises", "settled for its awaiter"} <= explained(rc.display.timeline(trace))
+
+
+def test_a_failed_dependency_cancels_or_is_counted(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
+    store.jobs.enqueue("parse", id="a", on_exhausted="failed")
+    store.jobs.enqueue("pack", id="pack", after=["a"])
+    store.jobs.enqueue("tell", id="tell", after=["a"], after_failed="run")
+    store.jobs.enqueue("late", id="late", after=["a"], good_for=SECOND)
+    clock.advance(2 * SECOND)
+    finish(store, "default", "fail")
+    clock.advance(SECOND)
+    assert spans(trace, "tell") == [("waiting", 0, 2000), ("pending", 2000, None)]
+    lives = History(trace).lives
+    assert [(lives[id].state, lives[id].settled_at) for id in ("pack", "late")] == [("cancelled", 2000), ("expired", 1000)]
+    assert {id: store.jobs.get(id).state for id in ("pack", "late", "tell")} == {
+        "pack": "cancelled",
+        "late": "expired",
+        "tell": "pending",
+    }
+
+
+@pytest.mark.parametrize(("until", "woken"), [("any", 2000), ("all", 3000)])
+def test_a_suspended_job_waits_in_the_middle(
+    store: rc.Store, clock: rc.ManualClock, trace: io.StringIO, until: Any, woken: int
+) -> None:
+    for part in ("a", "b"):
+        store.jobs.enqueue("parse", id=part, queue=part)
+    store.jobs.enqueue("flow", id="flow", queue="flows")
+    (job,) = store.jobs.claim("flows", worker="bob", lease=5 * SECOND, start=1)
+    clock.advance(SECOND)
+    store.jobs.suspend("flow", job.version, ["a", "b"], until=until)
+    clock.advance(SECOND)
+    finish(store, "a")
+    clock.advance(SECOND)
+    finish(store, "b")
+    clock.advance(SECOND)
+    assert spans(trace, "flow") == [
+        ("pending", 0, 0),
+        ("running", 0, 1000, "bob", "suspended"),
+        ("waiting", 1000, woken),
+        ("pending", woken, None),
+    ]
+    assert "suspended" in explained(rc.display.timeline(trace))
+
+
+def test_more_is_lacked_than_a_record_names(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
+    parts = [f"p{number:03}" for number in range(102)]
+    for part in parts:
+        store.jobs.enqueue("parse", id=part, queue="parts")
+    store.jobs.enqueue("pack", id="pack", after=parts)
+    clock.advance(SECOND)
+    for _ in parts[:-1]:
+        finish(store, "parts")
+    assert spans(trace, "pack") == [("waiting", 0, None)]
+    clock.advance(SECOND)
+    finish(store, "parts")
+    assert spans(trace, "pack") == [("waiting", 0, 2000), ("pending", 2000, None)]
+    assert len(History(trace).wakes) == len(parts)
+
+
+def test_a_snapshot_in_a_recording_has_what_a_job_lacks(store: rc.Store, clock: rc.ManualClock) -> None:
+    store.jobs.enqueue("parse", id="a")
+    store.jobs.enqueue("pack", id="pack", after=["a"])
+    trace = io.StringIO()
+    store.record(trace)
+    clock.advance(SECOND)
+    finish(store, "default")
+    assert spans(trace, "pack") == [("waiting", 0, 1000), ("pending", 1000, None)]
+
+
+def test_a_store_without_a_recording_shows_who_waited_for_whom(store: rc.Store, clock: rc.ManualClock) -> None:
+    for part in ("a", "b"):
+        store.jobs.enqueue("parse", id=part, queue=part)
+    clock.advance(SECOND)
+    store.jobs.enqueue("pack", id="pack", after=["a", "b"])
+    store.jobs.enqueue("send", id="send", after=["pack"])
+    clock.advance(SECOND)
+    finish(store, "a")
+    clock.advance(SECOND)
+    store.jobs.run("pack")  # without b
+    finish(store, "default")
+    clock.advance(SECOND)
+    finish(store, "b")
+    for history in (History(store), History.of_records(store.now, jobs=[job.to_dict() for job in store.jobs.search()])):
+        assert sorted(history.wakes) == [(2000, "a", "pack"), (3000, "pack", "send")]
+        assert seen(history.lives["pack"].spans[0])[:3] == ("waiting", 1000, 3000)
+        assert [seen(span)[:3] for span in history.lives["send"].spans][:2] == [("waiting", 1000, 3000), ("pending", 3000, None)]

@@ -217,6 +217,21 @@ def give_up(on: Served) -> None:
     fail(on, "j")
 
 
+def hold_up(on: Served) -> None:
+    on.store.jobs.archive("first")
+
+
+def two_jobs_in_order(on: Served) -> None:
+    enqueue(on, "first")
+    enqueue(on, "second", after=["first"])
+
+
+def run_both(on: Served) -> None:
+    on.store.jobs.run("first")
+    work_off(on)
+    work_off(on)
+
+
 def fail_more_often_than_complete(on: Served) -> None:
     enqueue(on, "j")
     run(on)
@@ -277,6 +292,7 @@ TROUBLES: dict[str, Trouble] = {
     "ResonateWorkersDie": Trouble(crash_a_task),
     "ResonateJobsCrash": Trouble(crash_a_job, before=a_queue),
     "ResonateJobsGiveUp": Trouble(give_up, before=a_queue),
+    "ResonateJobsHeldUp": Trouble(hold_up, run_both, before=two_jobs_in_order),
     "ResonateJobsFail": Trouble(fail_more_often_than_complete, before=a_queue),
     "ResonateJobsWait": Trouble(wait_long, work_off, before=a_queue, simulated=True),
     "ResonateQueueIdle": Trouble(lambda on: enqueue(on, "j"), work_off, before=a_queue),

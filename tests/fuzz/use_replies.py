@@ -66,9 +66,19 @@ COMMANDS = [
     *(["jobs", *more] for more in (["show", "r"], ["list"], ["list", "--newest"], ["stats"], ["tail", "--once"], ["run", "j", "r"])),
     ["jobs", "cancel", "--all", "--type", "t", "--yes"],
     *(["queues", *more] for more in (["list"], ["show", "q"], ["set", "q", "--group-size", "3"])),
-    ["tree", "x"], ["workers"], ["messages"], ["dash", "--once"], ["why", "x"], ["bench", "--cycles", "1", "--connections", "1"],
+    ["tree", "x"], ["jobs", "graph", "x"], ["jobs", "graph", "x", "--mermaid"], ["workers"], ["messages"], ["dash", "--once"], ["why", "x"], ["bench", "--cycles", "1", "--connections", "1"],
 ]  # fmt: skip
+#: What a dashboard answers: to `why`, and to `jobs graph`.
 WHY = {"kind": "promise", "sentence": "s", "chain": [], "advice": [], "next": None, "now": 5}
+GRAPH = {
+    "root": "x",
+    "nodes": [
+        {"id": "x", "kind": "job", "state": "waiting", "type": "t", "queue": "q", "lacks": 1, "after": 1},
+        {"id": "y", "kind": "promise", "state": "pending"},
+    ],
+    "edges": [{"awaiter": "x", "awaited": "y", "by": "after", "open": True}],
+    "complete": False,
+}
 
 
 def _store() -> rc.Store:
@@ -106,7 +116,7 @@ class _Enemy:
         self.left -= 1
         if self.left < 0:  # of a command that asks again and again, such as a wait
             return http(b"", status="500 Error")
-        reply = WHY if asked.method == "GET" else self.store.apply(asked.envelope)
+        reply = (GRAPH if "graph" in asked.path else WHY) if asked.method == "GET" else self.store.apply(asked.envelope)
         body, headers = body_of(self.random, changed(self.random, reply))
         return http(body, *headers, "content-security-policy: x", status=self.random.choice(STATUSES))
 

@@ -13,6 +13,7 @@ from resonate_core.ui.access import StoreAccess
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
 from resonate_core.ui.redaction import Redaction, RedactionRules
+from ui.ui_client import client_of
 
 START, FAR = 1_000_000, 10**9
 SHOP = {"resonate:target": "poll://any@shop"}
@@ -148,6 +149,26 @@ def gathers_for_ever(store: Any) -> None:
     job(store, group="album")
 
 
+def waits_for_jobs(store: Any) -> None:
+    store.jobs.enqueue("send", id="first")
+    job(store, after=["first"], good_for=30_000)
+
+
+def waits_for_an_archived_job(store: Any) -> None:
+    store.jobs.enqueue("send", id="first")
+    store.jobs.enqueue("send", id="second", after=["first"])
+    store.jobs.archive("first")
+    job(store, after=["second"], after_failed="run")
+
+
+def waits_in_a_circle_of_jobs(store: Any) -> None:
+    job(store)
+    store.jobs.enqueue("send", id="y")
+    held = store.jobs.claim("default", count=2, worker="ann", lease=60_000, start=2)
+    for one, awaited in zip(held, ("y", "x"), strict=True):
+        store.jobs.suspend(one.id, one.version, [awaited])
+
+
 def holds(store: Any) -> None:
     job(store)
     claimed(store)
@@ -251,6 +272,27 @@ SITUATIONS: list[tuple[Callable[[Any], None], str, int | None, bool, list[str]]]
         5000,
         False,
         ["queue.set"],
+    ),
+    (
+        waits_for_jobs,
+        "Job x waits for first (pending). It is cancelled if it fails.",
+        30_000,
+        False,
+        ["job.run", "job.cancel"],
+    ),
+    (
+        waits_for_an_archived_job,
+        "Job x waits for second (waiting); it is held up by first (archived). It runs even if it fails.",
+        None,
+        True,
+        ["job.run", "job.cancel", "job.run", "job.cancel"],
+    ),
+    (
+        waits_in_a_circle_of_jobs,
+        "Job x waits for y (waiting); these wait for each other, and nothing ends this circle: x, y, x.",
+        None,
+        True,
+        ["job.run", "job.cancel"],
     ),
     (holds, "Job x is claimed by ann and has not started.", 60_000, False, ["job.cancel"]),
     (runs, "Job x is run by ann since 1970-01-01T00:16:40.000Z (now).", 20_000, False, ["job.cancel"]),
@@ -395,3 +437,15 @@ def test_what_is_not_visible_is_not_told(store: Any) -> None:
     waits_for_a_chain(store)
     waits = why_in(access(store, prefix="y"), "y")
     assert waits.kind == "unknown"
+
+
+def test_the_view_lists_circles_of_jobs_and_what_holds_others_up() -> None:
+    store = rc.Store(clock=rc.ManualClock(START))
+    waits_in_a_circle_of_jobs(store)
+    store.jobs.enqueue("send", id="first")
+    store.jobs.archive("first")
+    for number in range(3):
+        store.jobs.enqueue("send", id=f"after-{number}", after=["first"])
+    found = client_of(store).see("stuck")
+    assert {one["id"] for one in found["items"]} == {"x", "y", "first"}
+    assert all(one["needsPerson"] for one in found["items"])

@@ -209,7 +209,7 @@ def test_find(ui: Client) -> None:
     [
         ("jobs", {"limit": 0}, "limit must be a whole number from 1 to 200, got '0'"),
         ("jobs", {"limit": 201}, "limit must be"),
-        ("jobs", {"state": "lost"}, "state must be one of scheduled, pending"),
+        ("jobs", {"state": "lost"}, "state must be one of scheduled, waiting, pending"),
         ("jobs", {"tag": "x"}, "tag must be KEY=VALUE, got 'x'"),
         ("jobs", {"since": "yesterday"}, "since must be a whole number"),
         ("jobs", {"cursor": "nonsense"}, "cursor"),

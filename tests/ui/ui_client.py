@@ -36,6 +36,7 @@ VIEWS: list[tuple[str, dict[str, Any]]] = [
     ("jobs", {"arg": "to=ada"}),
     ("jobs", {"arg": "ada"}),
     ("jobs/count", {"state": "pending"}),
+    ("jobs/graph", {"id": "archived"}),
     ("job", {"id": "archived"}),
     ("job", {"id": "done", "full": "1"}),
     ("workflows", {}),

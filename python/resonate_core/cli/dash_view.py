@@ -62,6 +62,7 @@ def _queue_columns(at: int) -> list[Column]:
         counted("pending"),
         Column("active", active, right=True),
         counted("scheduled", 2),
+        counted("waiting", 3),
         counted("retry"),
         counted("archived"),
         counted("completed", 6),

@@ -9,13 +9,14 @@ import typer
 from resonate_core.base.states import JOB_STATES
 from resonate_core.cli import jobs_actions, jobs_types
 from resonate_core.cli.command import Session, group, on_store
-from resonate_core.cli.exits import CommandFailed, Exit
+from resonate_core.cli.exits import CommandFailed, Exit, is_done
+from resonate_core.cli.jobs_graph import graph
 from resonate_core.cli.jobs_newest import USUAL, Wanted, newest as newest_jobs
 from resonate_core.cli.jobs_options import GROUP, JOB_STATE, OF_A_JOB, QUEUE, TYPE, members, parameters
 from resonate_core.cli.jobs_tail import tail
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, RAW, TAGS
 from resonate_core.cli.show import say
-from resonate_core.cli.show_jobs import show_attempts, show_job, show_jobs, show_lines, show_stats
+from resonate_core.cli.show_jobs import show_attempts, show_awaited, show_job, show_jobs, show_lines, show_stats
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import instant, one_of, pairs, payload
 
@@ -23,6 +24,8 @@ __all__ = ["app"]
 
 app = group("Jobs: put them into queues, look at them, run, archive, delete and cancel them.")
 
+#: The most awaited promises of which the states are shown.
+_MOST_AWAITED = 100
 _TIME = "+10m, 2026-05-01T12:00Z, or Unix ms"
 _PAST = "-2h, 2026-05-01T12:00Z, or Unix ms"
 
@@ -68,17 +71,33 @@ def list_jobs(
     session.search("job.search", "jobs", filters, limit, cursor, every, show_jobs)
 
 
+on_store(app, "graph", Access.READ, dialects=DIALECTS[:1])(graph)
 on_store(app, "tail", Access.READ, dialects=DIALECTS[:1])(tail)
 
 
 @on_store(app, "show", Access.READ, dialects=DIALECTS[:1])
 def show(session: Session, id: ID) -> None:
-    """Show a job, its last error, its attempts and the lines that they reported."""
+    """Show a job, its last error, what it waits for, its attempts and the lines that they reported."""
     data = session.target.send("job.get", {"id": id})
     show_job(session.out, data)
     if not session.out.as_json:
+        show_awaited(session.out, _awaited(session, data["job"]))
         show_attempts(session.out, data["job"].get("attempts", []))
         show_lines(session.out, data["job"].get("report", {}).get("lines", []))
+
+
+def _awaited(session: Session, job: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the first promises that a job waits for, or has waited for before its first start, with their states."""
+    lacks = job.get("awaits", {}).get("ids", [])
+    ids = list(dict.fromkeys((*lacks, *job.get("after", []))))[:_MOST_AWAITED]
+    states: dict[str, str] = {}
+    for kind in ("job", "promise"):
+        asked = [id for id in ids if id not in states]
+        answers = session.target.exchange([session.target.request(f"{kind}.get", {"id": id}) for id in asked])
+        for id, answer in zip(asked, answers, strict=True):
+            if is_done(answer["head"]["status"]):
+                states[id] = answer["data"][kind]["state"]
+    return [{"id": id, "state": states.get(id), "lacks": id in lacks} for id in ids]
 
 
 @on_store(app, "enqueue", Access.MAKE, dialects=DIALECTS[:1], more=parameters(OF_A_JOB))
@@ -99,6 +118,8 @@ def enqueue(
     ] = None,
     deadline: Annotated[str | None, _option("--deadline", "TIME", f"it fails if it has not ended by then: {_TIME}")] = None,
     sent_at: Annotated[str | None, _option("--sent-at", "TIME", "when it was sent, if that was earlier")] = None,
+    after: Annotated[list[str] | None, _option("--after", "ID", "a job or promise that it waits for; may be repeated")] = None,
+    after_failed: Annotated[str | None, _option("--after-failed", "WORD", "if one of these fails: cancel (default) or run")] = None,
     **options: Any,
 ) -> None:
     """Put a job into a queue, or show the same one that is there under the id.
@@ -110,7 +131,16 @@ def enqueue(
     if good_until is not None and options["good_for"] is not None:
         raise CommandFailed("--good-until and --good-for exclude each other", Exit.USAGE)
     value = payload(body, "--payload", raw=raw, headers=pairs(header, "--header"))
-    texts = {"id": id, "queue": queue, "payload": value or None, "tags": pairs(tag, "--tag") or None}
+    if after_failed is not None:
+        one_of(after_failed, "--after-failed", ("cancel", "run"))
+    texts = {
+        "id": id,
+        "queue": queue,
+        "after": after or None,
+        "afterFailed": after_failed,
+        "payload": value or None,
+        "tags": pairs(tag, "--tag") or None,
+    }
     instants = {
         "processAt": (process_at, "--process-at"),
         "goodUntil": (good_until, "--good-until"),

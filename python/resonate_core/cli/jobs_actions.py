@@ -65,7 +65,7 @@ class Action:
 RUN = Action(
     "run",
     "pending again",
-    "Let jobs run now that are scheduled, wait for a retry, or were archived.\n\nRetries that they have used stay used.",
+    "Let jobs run now that are scheduled, wait for others or for a retry, or were archived.\n\nRetries that they have used stay used.",
 )
 ARCHIVE = Action("archive", "archived", "Archive jobs: they are not claimed until a person runs them.")
 DELETE = Action(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from resonate_core.base.states import JOB_STATES
 from resonate_core.cli.completion import job_states, job_types, queues
 from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.notation import read_policy
@@ -23,7 +24,7 @@ JOB_STATE = Annotated[
     typer.Option(
         "--state",
         metavar="STATE",
-        help="scheduled, pending, claimed, running, retry, archived, completed, failed, cancelled or expired",
+        help=f"{', '.join(JOB_STATES[:-1])} or {JOB_STATES[-1]}",
         autocompletion=job_states,
     ),
 ]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core.base.states import ended_at
+from resonate_core.base.states import UNFINISHED, ended_at
 from resonate_core.base.stopwatch import seconds
 from resonate_core.cli.command import Session
 from resonate_core.cli.ending import ended_by_signals
@@ -27,9 +27,8 @@ from resonate_core.cli.values import duration, now
 __all__ = ["Happening", "Tail", "happenings", "tail"]
 
 _SHORTEST = 50
-_LIVE = ("scheduled", "pending", "claimed", "running", "retry")
+_LIVE = tuple(state for state in UNFINISHED if state != "archived")
 _MOST_LIVE = 1000
-_WORDS = {"completed": "completed", "failed": "failed", "crashed": "crashed", "timed_out": "timed_out", "snoozed": "snoozed"}
 _COLUMNS = ("at", "id", "queue", "type", "event", "attempt", "worker", "error")
 
 
@@ -80,9 +79,7 @@ def happenings(job: dict[str, Any]) -> Iterator[Happening]:
         yield Happening(attempt["startedAt"], "started", job, number, worker)
         if "finishedAt" in attempt:
             outcome = attempt.get("outcome", "ended")
-            yield Happening(
-                attempt["finishedAt"], _WORDS.get(outcome, outcome), job, number, worker, error_text(attempt.get("error"))
-            )
+            yield Happening(attempt["finishedAt"], outcome, job, number, worker, error_text(attempt.get("error")))
     end = ended_at(job)
     if end is not None and job["state"] != outcome:
         yield Happening(end, job["state"], job, error=error_text(job.get("error")))

@@ -30,6 +30,7 @@ COLOURS = {
     "rejected_canceled": "red",
     "rejected_timedout": "red",
     "scheduled": "blue",
+    "waiting": "blue",
     "claimed": "cyan",
     "running": "cyan",
     "retry": "magenta",

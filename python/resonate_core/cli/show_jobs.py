@@ -23,6 +23,7 @@ __all__ = [
     "member_lines",
     "order_text",
     "show_attempts",
+    "show_awaited",
     "show_job",
     "show_jobs",
     "show_lines",
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 _USUAL_PRIORITY = 50
+#: The most ids of a list that one line names.
+_MOST_IDS = 10
 _LIST = ("id", "queue", "type", "state", "priority", "retries", "claimedBy", "sentAt", "nextAt", "endedAt", "error")
 _LINE = ("at", "attempt", "text")
 _ATTEMPT = ("number", "outcome", "worker", "startedAt", "finishedAt", "took", "error")
@@ -96,6 +99,8 @@ def _when(job: Mapping[str, Any], present: int) -> str:
     at = job.get(since) if since else next_at(job) or ended_at(job)
     if job.get("gathering"):
         return "gathering"
+    if job["state"] == "waiting":
+        return f"for {counted(job['awaits']['count'], 'other')}"
     return "" if at is None else beside(at, present)
 
 
@@ -136,6 +141,10 @@ def show_job(out: Output, data: dict[str, Any]) -> None:
                 lines = str(shown.pop("error.data")).rstrip("\n").split("\n")  # a traceback, for one
         elif name == "retryPolicy":
             shown[name] = policy_text(value)
+        elif name == "after":
+            shown[name] = _ids(value, len(value))
+        elif name == "awaits":
+            shown[name] = _ids(value["ids"], value["count"])
         elif name == "report":
             shown |= {f"report.{part}": known for part, known in value.items() if part != "lines"}
         elif name != "attempts":
@@ -144,6 +153,33 @@ def show_job(out: Output, data: dict[str, Any]) -> None:
     if lines:
         # Behind a bar: none of them looks like a line of the command, such as one of the table of attempts below.
         out.draw(text("error.data", "dim"), *(text(f"  │ {line}") for line in lines), sep="\n")
+
+
+def _ids(ids: Sequence[str], count: int) -> str:
+    """Return the first of several ids in one line, and how many more there are."""
+    named = ids[:_MOST_IDS]
+    return ", ".join(named) + (f" and {count - len(named)} more" if count > len(named) else "")
+
+
+def show_awaited(out: Output, awaited: Sequence[Mapping[str, Any]]) -> None:
+    """Print what a job waits for, a line each; to a pipe each begins with the word awaits.
+
+    Args:
+        out: Where.
+        awaited: `id`, `state`, and `lacks`: whether the job still waits for it.
+    """
+    if not out.is_rich:
+        if awaited:
+            lines = [["awaits", one["id"], one["state"], "missing" if one["lacks"] else None] for one in awaited]
+            out.table(("kind", "id", "state", "lacks"), lines)
+    elif awaited:
+        columns = [
+            Column("waits for", lambda one: text(one["id"])),
+            Column("state", lambda one: text(one["state"] or "gone", COLOURS.get(one["state"], "dim"))),
+            Column("", lambda one: text("missing" if one["lacks"] else ""), always=False),
+        ]
+        put()
+        out.draw(fitted(columns, awaited, out.console.width))
 
 
 def _took(attempt: Mapping[str, Any]) -> int | None:

@@ -19,6 +19,8 @@ __all__ = ["CallNode", "PageProgress", "RequestSender", "calls_of", "family_of",
 #: The most pages in a row without a record, and the most records, of one search.
 _MOST_EMPTY, _MOST_RECORDS = 100, 100_000_000
 _SHOWN = 100
+#: The most awaited ids that a note names.
+_NAMED = 3
 
 
 class RequestSender(Protocol):
@@ -128,7 +130,9 @@ class CallNode:
 
     @property
     def waits_for(self) -> list[str]:
-        """The ids of its own calls that a suspended call waits for."""
+        """The ids of its own calls that a suspended call waits for; of a waiting job, those that its record names."""
+        if self.job is not None:
+            return list(self.job.get("awaits", {}).get("ids", ()))
         if self.task is None or self.task.get("state") != "suspended":
             return []
         return [child.id for child in self.children if child.state == "pending"]
@@ -150,7 +154,7 @@ class CallNode:
         return note if self.failed is None else f"{note}; {self.failed.told(now, shown(self.failed))}"
 
     def _note(self, now: int) -> str:
-        tags: dict[str, str] = self.promise["tags"]
+        tags = tags_of(self.promise)
         deadline = int(self.promise["timeoutAt"])
         left = f"{moment(deadline)}" + (f" (in {length(deadline - now)})" if 0 < deadline - now < 366 * 86_400_000 else "")
         target = tags.get("resonate:target") or tags.get("resonate:invoke")
@@ -201,6 +205,7 @@ def _job_note(job: dict[str, Any], now: int) -> str:
     failed = f", after {job['error']['code']}" if "error" in job else ""
     notes = {
         "scheduled": f"due in queue {queue} at {due}",
+        "waiting": _awaited(job),
         "pending": f"waits for a worker of queue {queue}{failed}",
         "claimed": f"claimed by {job.get('claimedBy')}",
         "running": f"run by {job.get('claimedBy')}",
@@ -210,6 +215,14 @@ def _job_note(job: dict[str, Any], now: int) -> str:
     return notes.get(str(state), "")
 
 
+def _awaited(job: dict[str, Any]) -> str:
+    """Return what a waiting job lacks: the first ids, and how many more there are."""
+    awaits = job.get("awaits", {"ids": [], "count": 0})
+    named = awaits["ids"][:_NAMED]
+    more = awaits["count"] - len(named)
+    return f"waits for {', '.join(named)}" + (f" and {more} more" if more else "")
+
+
 def _natural(text: str) -> list[tuple[int, int, str]]:
     """Return a sort key by which child 10 comes after child 9."""
     return [(1, int(part), "") if part.isascii() and part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", text)]
@@ -217,10 +230,16 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
 
 def _parent(promise: dict[str, Any], known: dict[str, CallNode]) -> str | None:
     """Return the caller: the one in the tag, else the longest id that this id begins with."""
-    id, named = promise["id"], promise["tags"].get(_PARENT)
+    id, named = promise["id"], tags_of(promise).get(_PARENT)
     if named in known and named != id:
         return str(named)
     return next((id[:end] for end in range(len(id) - 1, 0, -1) if id[end] in ".:" and id[:end] in known), None)
+
+
+def tags_of(promise: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the tags of a promise's record; a server that leaves them out has none."""
+    tags: Mapping[str, str] = promise.get("tags") or {}
+    return tags
 
 
 def family_of(target: RequestSender, promise: Mapping[str, Any], *, most: int | None = None) -> Iterator[dict[str, Any]]:
@@ -235,7 +254,7 @@ def family_of(target: RequestSender, promise: Mapping[str, Any], *, most: int | 
     """
     id = promise["id"]
     seen = {id}
-    queries: list[dict[str, Any]] = [{"tags": {_ORIGIN: promise["tags"].get(_ORIGIN, id)}}, {"id": f"{id}.*"}, {"id": f"{id}:*"}]
+    queries: list[dict[str, Any]] = [{"tags": {_ORIGIN: tags_of(promise).get(_ORIGIN, id)}}, {"id": f"{id}.*"}, {"id": f"{id}:*"}]
     for query in queries:
         for found in target.pages("promise.search", "promises", {**query, "limit": 1000}):
             if most is not None and len(seen) > most:
@@ -274,7 +293,7 @@ def calls_of(
             above = parents[above]
         if above in seen and above == each:  # clients choose tags: a circle of parents is shown below the root
             parents[each] = id
-    is_whole = root["tags"].get(_ORIGIN, id) == id
+    is_whole = tags_of(root).get(_ORIGIN, id) == id
     for each, above in parents.items():
         if above is not None or is_whole:
             known[above or id].children.append(known[each])

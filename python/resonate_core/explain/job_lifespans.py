@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from resonate_core.base.instants import NEVER
@@ -11,7 +12,7 @@ from resonate_core.explain.lifespans import Life
 
 __all__ = ["JobLives", "of_snapshot"]
 
-_WAITING = ("scheduled", "retry", "archived")
+_WAITING = ("scheduled", "waiting", "retry", "archived")
 #: What a request about all jobs that match does to each.
 _STATES_AFTER = {"job.cancel": "cancelled", "job.run": "pending", "job.archive": "archived", "job.delete": "deleted"}
 
@@ -21,6 +22,14 @@ def of_snapshot(promise: Mapping[str, Any]) -> dict[str, Any]:
     task = promise["task"]
     held = {"claimedBy": task["pid"], "leaseUntil": task["expiresAt"]} if task["state"] == "acquired" else {}
     return {"tags": promise["tags"], "deadline": promise["timeoutAt"], **promise["job"], **held, "id": promise["id"]}
+
+
+@dataclass
+class _Wait:
+    """What a waiting job lacks, and how many of these must be settled; `until` is None if it waits by `after` (JOBS 8)."""
+
+    lacks: set[str]
+    until: str | None
 
 
 class JobLives:
@@ -34,6 +43,7 @@ class JobLives:
     def __init__(self, lives: dict[str, Life], create: Any) -> None:
         self._lives = lives
         self._create = create
+        self._waits: dict[str, _Wait] = {}  # by the id of the waiting job
 
     # --- records ------------------------------------------------------------------------------------------------------------
 
@@ -47,6 +57,9 @@ class JobLives:
             life.begin_again(now)
         since = now if life.job is not None else life.created_at
         life.job = dict(record)
+        begun_at = min((one["startedAt"] for one in record.get("attempts", ())), default=NEVER)
+        if not life.spans and "after" in record and "processAt" not in record and life.created_at < (enqueued_at or 0) <= begun_at:
+            life.enter("waiting", life.created_at)  # records do not tell when it was woken, except by this
         queued = life.task is None or life.task.state in _WAITING
         if queued and enqueued_at is not None and state in ("pending", "claimed", "running"):
             begun = record.get("attempts", [])
@@ -61,6 +74,8 @@ class JobLives:
         elif state != "running":
             over = [attempt["finishedAt"] for attempt in record.get("attempts", [])[-1:] if "finishedAt" in attempt]
             life.enter(state, max(enqueued_at or 0, since, *over))
+            if state == "waiting":
+                self._wait(record, record.get("until"), record.get("after", ()))
 
     def _attempt(self, life: Life, attempt: Mapping[str, Any]) -> None:
         span = next((span for span in life.spans if span.number == attempt["number"]), None)
@@ -72,6 +87,52 @@ class JobLives:
             span.end = attempt["finishedAt"]
         span.outcome = attempt.get("outcome", span.outcome)
         span.code = attempt.get("error", {}).get("code", span.code)
+
+    # --- waits --------------------------------------------------------------------------------------------------------------
+
+    def _wait(self, record: Mapping[str, Any], until: str | None, awaits: Iterable[str]) -> None:
+        """Note what a waiting job lacks.
+
+        Args:
+            record: Of the job.
+            until: Of its `job.suspend`; None if it waits by `after`.
+            awaits: The ids that were given. A record names only the first 100 that are missing.
+        """
+        shown = record["awaits"]
+        if isinstance(shown, list):  # of a snapshot, which has all
+            missing = set(shown)
+        elif shown["count"] == len(shown["ids"]):
+            missing = set(shown["ids"])
+        else:
+            missing = {id for id in awaits if id not in self._lives or self._lives[id].state == "pending"}
+        self._waits[record["id"]] = _Wait(missing, until)
+
+    def waits_over(self) -> Iterator[tuple[int, str, str]]:
+        """Yield what the records of jobs tell about `after`: the instant, the settled promise, and the job that had waited for it."""
+        for life in self._lives.values():
+            job: Mapping[str, Any] = life.job or {}
+            starts = [one["startedAt"] for one in job.get("attempts", ())]
+            woken = min([*starts, *([job["enqueuedAt"]] if "enqueuedAt" in job else [])], default=NEVER)
+            for id in job.get("after", ()):
+                at = self._lives[id].settled_at if id in self._lives else None
+                if at is not None and life.created_at <= at <= woken and (life.settled_at is None or at <= life.settled_at):
+                    yield at, id, life.id
+
+    def settled(self, settled: Life, waiting: Life, now: int) -> bool:
+        """Update a job that may wait for a promise which was settled; return whether it lacked it."""
+        wait, job, span = self._waits.get(waiting.id), waiting.job, waiting.task
+        if wait is None or job is None or span is None or span.state != "waiting" or settled.id not in wait.lacks:
+            return False
+        if min(job.get("deadline", NEVER), expires_at(job, "waiting")) <= now:
+            return False
+        wait.lacks.discard(settled.id)
+        has_failed = settled.state not in ("resolved", "completed")
+        if has_failed and wait.until is None and job.get("afterFailed") == "cancel":
+            waiting.settle("cancelled", now)
+        elif not wait.lacks or wait.until == "any" or (has_failed and wait.until == "all"):
+            is_early = wait.until is None and job.get("processAt", 0) > now
+            waiting.enter("scheduled" if is_early else "pending", now)
+        return True
 
     # --- requests -----------------------------------------------------------------------------------------------------------
 
@@ -86,6 +147,8 @@ class JobLives:
         for place, item in enumerate([answer["job"]] if "job" in answer else answer.get("jobs", [])):
             if item.get("status", 200) < 300:
                 self.see(item.get("job", item), now)
+                if kind == "job.suspend" and answer["job"]["state"] == "waiting":
+                    self._wait(answer["job"], data.get("until", "any"), data["awaits"])
             elif kind != "job.enqueue_many":
                 life = self._lives.get(data["jobs"][place]["id"])
                 if life is not None:

@@ -16,9 +16,9 @@ OUTCOMES = {"completed": "completed", "failed": "failed", "cancelled": "cancelle
 class Span:
     """The time that a task or a job spent in one state.
 
-    A task is `pending`, `acquired` (by `pid`), `suspended` or `halted`. A job is `scheduled`, `pending`, `claimed` or `running`
-    (by `pid`), `retry` or `archived`. A `running` span is an attempt: it has a `number`, and after its end an `outcome` and the
-    `code` of its error.
+    A task is `pending`, `acquired` (by `pid`), `suspended` or `halted`. A job is `scheduled`, `waiting`, `pending`, `claimed` or
+    `running` (by `pid`), `retry` or `archived`. A `running` span is an attempt: it has a `number`, and after its end an `outcome`
+    and the `code` of its error.
     """
 
     state: str

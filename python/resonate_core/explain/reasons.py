@@ -41,6 +41,7 @@ class Reason:
         waits_for: The ids that it waits for, the most telling first.
         stuck: Whether nothing happens by itself that lets it continue.
         advice: What a person can do.
+        names_cause: Whether the sentence tells what `waits_for` leads to.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Reason:
     waits_for: Sequence[str] = ()
     stuck: bool = False
     advice: tuple[Advice, ...] = ()
+    names_cause: bool = False
 
 
 @dataclass(frozen=True)

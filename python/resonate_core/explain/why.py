@@ -125,7 +125,7 @@ def why_in(reader: StoreReader, id: str, listening: Callable[[str], bool | None]
 
 
 def _with_chain(first: Reason, chain: list[tuple[str, str]]) -> str:
-    if len(chain) < 2:
+    if len(chain) < 2 or first.names_cause:
         return first.sentence
     return f"{first.sentence.removesuffix('.')}, which waits for {', which waits for '.join(id for id, _ in chain[1:])}."
 

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.instants import NEVER, counted, when
 from ..base.rates import claimable_at
 from ..base.standstills import Standstill, standstill_line, standstills_of
 from ..base.states import ENDED_AT, expires_at
+from .job_waits import Waits, waits_before_start
 from .reasons import Advice, Next, Reason
 from .store_queries import batch_ready_at, jobs_in, leases_in, queue_row, waiting_in
 from .store_reader import StoreReader
 from .unknown_types import put_back
 
-__all__ = ["next_token", "place_free", "standstill_in", "why_job"]
+__all__ = ["briefs_of", "next_token", "place_free", "standstill_in", "why_job"]
 
 #: The most running jobs of a queue whose reports are read.
 _MOST_REPORTING = 20
 _AT_A_STANDSTILL: tuple[Advice, ...] = (
     ("start another worker of this queue, or give the jobs that others wait for a queue and a worker of their own", None),
 )
+
+#: The most ids that a sentence about a waiting job names.
+_MOST_NAMED = 3
+#: The most failed dependencies that are followed to the first.
+_MOST_FOLLOWED = 20
 
 #: The default of `grace`, in ms.
 _GRACE = 60_000
@@ -31,8 +37,14 @@ def why_job(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     state = job["state"]
     if state in ENDED_AT:
         return _final(reader, job)
-    tell = {"pending": _pending, "scheduled": _scheduled, "retry": _retry, "archived": _archived}.get(state, _held)
-    return tell(reader, job)
+    tell = {
+        "pending": _pending,
+        "scheduled": _scheduled,
+        "waiting": _waiting,
+        "retry": _retry,
+        "archived": _archived,
+    }
+    return tell.get(state, _held)(reader, job)
 
 
 def _reason(job: Mapping[str, Any], sentence: str, next: Next | None, **more: Any) -> Reason:
@@ -138,6 +150,74 @@ def _snoozed(reader: StoreReader, job: Mapping[str, Any]) -> str:
     return f": attempt {attempts[-1]['number']} was snoozed" + (f" ({line})" if line is not None else "")
 
 
+def _waiting(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
+    id, count, by_after = job["id"], job["awaits"]["count"], waits_before_start(job)
+    waits = Waits(reader, id)
+    awaited, obstacle = waits.in_order, waits.obstacle
+    named = waits.lacks.get(id, [])[:_MOST_NAMED]
+    if awaited and awaited[0] not in named:
+        named = [*named[:-1], awaited[0]]
+    briefs = briefs_of(reader, [*named, *obstacle])
+    more = count - len(named)
+    text = ", ".join(f"{other} ({briefs[other]})" for other in named) + (f" and {more} more" if named and more else "")
+    total = len(job["after"]) if by_after else count
+    if total > 1:
+        number = f"{count} of {total}" if by_after else f"one of {count}" if id in waits.needs_one else str(count)
+        text = f"{number}: {text}" if text else f"{number} that are not visible"
+    sentence = f"waits for {text or 'a promise that is not visible'}"
+    if len(obstacle) > 1:
+        cause, path = obstacle[-1], [id, *obstacle]
+        if waits.has_circle:
+            circle = path[path.index(cause) :]
+            sentence += f"; these wait for each other, and nothing ends this circle: {', '.join(circle)}"
+        else:
+            sentence += f"; it is held up by {cause} ({briefs[cause]})"
+    sentence += "."
+    if by_after:
+        failed = "one of them" if total > 1 else "it"
+        sentence += f" It {'runs even' if job['afterFailed'] == 'run' else 'is cancelled'} if {failed} fails."
+    advice: tuple[Advice, ...] = (
+        ("run the job anyway, without what it waits for", ("job.run", {"id": id})),
+        ("cancel the job", ("job.cancel", {"id": id})),
+    )
+    last = "one of them" if id in waits.needs_one else "the last of them"
+    wake = None if obstacle else Next(f"it becomes pending when {last if total > 1 else 'that'} is settled", None)
+    return _reason(job, sentence, _ends(job, wake), waits_for=awaited, stuck=bool(obstacle), advice=advice, names_cause=True)
+
+
+def briefs_of(reader: StoreReader, ids: Sequence[str]) -> dict[str, str]:
+    """Return the state of each awaited id in a few words."""
+    jobs = reader.find_all("job", list(dict.fromkeys(ids)))
+    rows = reader.rows([id for id in ids if id not in jobs])
+    return {id: _brief_job(reader, jobs[id]) if id in jobs else _brief_promise(reader, rows.get(id)) for id in ids}
+
+
+def _brief_job(reader: StoreReader, job: Mapping[str, Any]) -> str:
+    state, now = job["state"], reader.store.now
+    if state == "running":
+        return f"running since {when(job['startedAt'], now)}"
+    if state == "retry":
+        return f"retry at {when(job['nextRetryAt'], now)}"
+    if state == "scheduled" and "processAt" in job and not job.get("gathering"):
+        return f"scheduled for {when(job['processAt'], now)}"
+    if state == "pending":
+        status, data = reader.ask("queue.get", {"queue": job["queue"]})
+        if status == 200 and data["queue"]["paused"]:
+            return f"pending, queue {job['queue']} is paused"
+    has_failed = "error" in job and (state in ("archived", "failed", "expired") or _lost_dependency(job))
+    return f"{state} after {job['error']['code']}" if has_failed else str(state)
+
+
+def _brief_promise(reader: StoreReader, row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return "does not exist or is not visible"
+    if row["state"] != "pending":
+        return str(row["state"])
+    if row["tags"].get("resonate:timer") == "true":
+        return f"timer until {when(row['timeoutAt'], reader.store.now)}"
+    return f"task {row['task']['state']}" if row.get("task") is not None else "promise, not settled"
+
+
 def _retry(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     at, now = job["nextRetryAt"], reader.store.now
     next = Next("its next attempt can start", at, is_step=True)
@@ -148,10 +228,11 @@ def _retry(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
 
 def _archived(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     id = job["id"]
-    advice: tuple[Advice, ...] = (
-        ("run the job again", ("job.run", {"id": id})),
-        ("delete the job", ("job.delete", {"id": id})),
-    )
+    row = reader.row(id)
+    remove: Advice = ("delete the job", ("job.delete", {"id": id}))
+    if row is not None and row["callbacks"]:  # it cannot be deleted
+        remove = ("cancel the job; its awaiters are then notified", ("job.cancel", {"id": id}))
+    advice: tuple[Advice, ...] = (("run the job again", ("job.run", {"id": id})), remove)
     sentence = (
         f"is archived{_failure(reader, job)}: no retry is left, and its awaiters keep waiting until a person runs or cancels it."
     )
@@ -173,7 +254,7 @@ def _held(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     if "timeout" in job:
         at = job["startedAt"] + job["timeout"]
         others.append(Next("its attempt fails with TaskTimeout", at, is_step=True))
-    still = _standstill_of_holder(reader, job)
+    still = _standstill_in_holder(reader, job)
     if still is not None:
         waits = next((slot.awaits for slot in still.held if slot.id == job["id"]), ())
         sentence = f"is run by {worker} since {since}; {still.sentence(reader.sees)}."
@@ -184,7 +265,7 @@ def _held(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     return _reason(job, f"is run by {worker} since {since}.", _ends(job, *others), advice=cancel)
 
 
-def _standstill_of_holder(reader: StoreReader, job: Mapping[str, Any]) -> Standstill | None:
+def _standstill_in_holder(reader: StoreReader, job: Mapping[str, Any]) -> Standstill | None:
     """Return the standstill of the worker that holds a job, if this process runs it."""
     return next((one for one in standstills_of(reader.store) if one.worker == job.get("claimedBy")), None)
 
@@ -216,7 +297,8 @@ def _final(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     state, now = job["state"], reader.store.now
     at = job.get(ENDED_AT[state], now)
     word = "has completed" if state == "completed" else f"was {state}" if state == "cancelled" else f"has {state}"
-    reason = _failure(reader, job) if state in ("failed", "expired") else ""
+    reason = _failure(reader, job) if state in ("failed", "expired") or _lost_dependency(job) else ""
+    reason += _first_failure(reader, job) if _lost_dependency(job) else ""
     row = reader.row(job["id"])
     waiting = reader.messages(job["id"])
     next = None
@@ -229,3 +311,25 @@ def _final(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     elif row is not None and row["callbacks"]:
         next = Next(f"{len(row['callbacks'])} awaiters are notified now", now, is_step=True)
     return _reason(job, f"{word} at {when(at, now)}{reason}.", next)
+
+
+def _lost_dependency(job: Mapping[str, Any]) -> bool:
+    """Return whether a job was cancelled because one that it waited for is not resolved (JOBS 3)."""
+    return bool(job["state"] == "cancelled" and job.get("error", {}).get("code") == "DependencyFailed")
+
+
+def _first_failure(reader: StoreReader, job: Mapping[str, Any]) -> str:
+    """Return the job or promise whose failure began a chain of failed dependencies; empty if the message of this one names it."""
+    found, last = "", job
+    for depth in range(_MOST_FOLLOWED):
+        promises = reader.find_all("promise", last["after"])
+        failed = [one for one in promises.values() if one["state"] not in ("pending", "resolved")]
+        if not failed:
+            break
+        id = min(failed, key=lambda one: (one["settledAt"], one["id"]))["id"]
+        found = f"; this began with {id} ({briefs_of(reader, [id])[id]})" if depth else ""
+        cause = reader.find("job", id)
+        if cause is None or not _lost_dependency(cause):
+            break
+        last = cause
+    return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from ..calls.call import refusal
 from ..errors import Unsupported
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from ..client import AsyncClient, Client
     from ..http.bodies import Answer
 
-__all__ = ["PAGE", "answered", "why_of_server", "why_of_server_async"]
+__all__ = ["PAGE", "answered", "read_page", "why_of_server", "why_of_server_async"]
+
+T = TypeVar("T")
 
 #: Below the server's address.
 PAGE = "ui/api/why"
@@ -43,12 +46,29 @@ def answered(response: Answer, server: str) -> Why:
         NoEnvelope: The answer is none of a dashboard.
         ResonateError: It has refused the request.
     """
+    return read_page(response, server, "why", _read)
+
+
+def read_page(response: Answer, server: str, what: str, read: Callable[[bytes], T]) -> T:
+    """Return what a function makes of the answer of a dashboard.
+
+    Args:
+        response: The response to the path of a view.
+        server: The address of the server, for errors.
+        what: The question, for errors.
+        read: Makes the result.
+
+    Raises:
+        Unsupported: The server has no dashboard, or none with this view.
+        NoEnvelope: The answer is none of a dashboard.
+        ResonateError: It has refused the request.
+    """
     if response.status_code == 404 or "content-security-policy" not in response.headers:
         raise Unsupported(f"{server} has no dashboard: start it with --ui")
     status = response.status_code
     if status >= 400:
-        raise refusal(status, used(server, "why", lambda content: text("error", parsed(content)["error"]), response.content))
-    return used(server, "why", _read, response.content)
+        raise refusal(status, used(server, what, lambda content: text("error", parsed(content)["error"]), response.content))
+    return used(server, what, read, response.content)
 
 
 def _read(content: bytes) -> Why:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..base.instants import NEVER, counted, when
+from .job_waits import Waits
 from .reasons import Advice, Next, Reason
 from .store_queries import jobs_in, put_back_of
 from .store_reader import StoreReader
-from .why_jobs import place_free, standstill_in
+from .why_jobs import briefs_of, place_free, standstill_in
 
 if TYPE_CHECKING:
     from .._core import JobState
@@ -18,6 +19,8 @@ __all__ = ["why_queue", "why_schedule"]
 
 #: The most scheduled jobs and retries of a queue, and steps, among which the first is searched.
 _MOST_WAITING = 1000
+#: The most waiting jobs of a queue of which is asked what holds them up.
+_MOST_EXAMINED = 10
 
 
 def why_schedule(reader: StoreReader, schedule: Mapping[str, Any]) -> Reason:
@@ -68,6 +71,9 @@ def why_queue(reader: StoreReader, name: str) -> Reason | None:
         types = f"type{'s' if len(unknown) > 1 else ''} {', '.join(map(repr, unknown))}"
         text = f"{text.removesuffix('.')}; jobs of {types} are put back, because workers that claimed them have no handler."
         advice = ((f"start a worker that has a handler for {types}", None), *advice)
+    held_up = _held_up(reader, name) if counts.get("waiting") else None
+    if held_up is not None:
+        text = f"{text.removesuffix('.')}; {held_up}."
     still, next = standstill_in(reader, name), _first_of(reader, name, counts)
     if still is not None:
         return Reason(name, "queue", "open", f"{text.removesuffix('.')}; {still}.", next, stuck=True, advice=advice)
@@ -90,6 +96,16 @@ def _first_of(reader: StoreReader, queue: str, counts: Mapping[str, int]) -> Nex
     return Next("its scheduled jobs and retries become pending, each at its time", None)
 
 
+def _held_up(reader: StoreReader, queue: str) -> str | None:
+    """Return which of the newest waiting jobs of a queue is held up, and by what; None if there is none."""
+    for job in jobs_in(reader, queue, ("waiting",), _MOST_EXAMINED):
+        obstacle = Waits(reader, job["id"]).obstacle
+        if obstacle:
+            cause = obstacle[-1]
+            return f"job {job['id']} is held up by {cause} ({briefs_of(reader, [cause])[cause]})"
+    return None
+
+
 def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
@@ -99,6 +115,8 @@ def _others(counts: Mapping[str, int]) -> str:
     retry, scheduled, archived = (counts.get(state, 0) for state in ("retry", "scheduled", "archived"))
     parts = [f"{retry} {'waits' if retry == 1 else 'wait'} for a retry"] if retry else []
     parts += [f"{scheduled} {_are(scheduled)} scheduled"] if scheduled else []
+    waiting = counts.get("waiting", 0)
+    parts += [f"{waiting} {'waits' if waiting == 1 else 'wait'} for other promises"] if waiting else []
     them = "it" if archived == 1 else "them"
     parts += [f"{archived} {_are(archived)} archived, until a person runs or deletes {them}"] if archived else []
     return "".join(f", {part}" for part in parts)

@@ -29,7 +29,7 @@ _STEPS = [
     )
     for factor in factors
 ]
-_WAITING = ("pending", "retry", "suspended", "scheduled")
+_WAITING = ("pending", "retry", "suspended", "scheduled", "waiting")
 _RUNNING = ("running", "acquired", "claimed")
 _GOOD = ("completed", "resolved")
 _BAD = ("failed", "rejected", "rejected_timedout", "expired")

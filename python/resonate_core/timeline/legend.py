@@ -77,7 +77,7 @@ def _state(state: str) -> Patch | Line2D:
 
 def _mark(kind: str) -> Line2D:
     if kind == "wake":
-        arrow = Line2D([0, 1], [0, 0], color=WAKE, marker=">", markersize=5, linewidth=1, label="wakes its awaiter")
+        arrow = Line2D([0, 1], [0, 0], color=WAKE, marker=">", markersize=5, linewidth=1, label="settled for its awaiter")
         arrow.set_markevery([1])
         return arrow
     marker, size, colour, _, label = MARKS[kind]

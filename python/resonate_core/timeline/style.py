@@ -31,6 +31,7 @@ EVENTS = {"note": "#5f6f80", "fault": "#c0392b", "crash": "#c0392b", "outage": "
 # state of a job: (colour, style of its line, what the legend says)
 LINES: dict[str, tuple[str, Any, str]] = {
     "scheduled": ("#8a93a0", ":", "scheduled"),
+    "waiting": ("#8a93a0", (0, (1, 2)), "waits for other promises"),
     "pending": ("#8a93a0", "-", "waits in its queue"),
     "retry": ("#c77f2b", (0, (3, 2)), "waits for its retry"),
     "archived": ("#5b5b5b", "--", "archived"),
@@ -50,5 +51,6 @@ MARKS = {
     "crashed": ("P", 7.0, "#c0392b", 0.0, "worker crashed"),
     "timed_out": ("D", 6.0, "#d08a1d", 0.0, "attempt timed out"),
     "snoozed": ("<", 6.0, "#5f6f80", 0.0, "snoozed"),
+    "suspended": ("h", 6.0, "#5f6f80", 0.0, "suspended"),
     "cancelled": ("s", 5.5, "#7d7466", 0.0, "attempt cancelled"),
 }

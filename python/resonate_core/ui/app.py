@@ -63,6 +63,7 @@ VIEWS: dict[str, View] = {
     "groups": queues.groups,
     "jobs": jobs.jobs,
     "jobs/count": jobs.count,
+    "jobs/graph": jobs.graph,
     "job": jobs.job,
     "workflows": workflows.workflows,
     "workflow": workflows.workflow,

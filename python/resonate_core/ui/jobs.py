@@ -7,17 +7,25 @@ from typing import Any
 
 from ..base.states import JOB_STATES
 from ..explain.call_tree import function_of
+from ..explain.job_graph import graph_of
+from ..explain.job_waits import waits_before_start
 from ..explain.why import why_in
 from . import records
 from .access import Refused, StoreAccess
 from .dashboard import Dashboard
+from .graph_picture import picture_of
 from .lineage import RERUN_OF
 from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
 from .payloads import FULL, SHOWN
 from .searches import JobFilter, find_jobs
 
-__all__ = ["awaited_by", "count", "job", "jobs"]
+__all__ = ["awaited_by", "count", "graph", "job", "jobs"]
+
+#: The most awaiters, and the most awaited promises, that the page of a job names.
+_MOST_AWAITERS = 50
+#: The most promises of a graph.
+_MOST_OF_GRAPH, _USUAL_GRAPH = 1000, 200
 
 
 def _filter(access: StoreAccess, given: Parameters) -> JobFilter:
@@ -80,6 +88,7 @@ def job(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[st
         "job": records.job(access, found, most=most),
         "promise": records.promise(access, promise, type=found["type"], brief=True),
         "awaitedBy": awaited_by(access, id),
+        "waitsFor": _waits_for(access, found),
         "group": group,
         "why": why_in(access, id, dashboard.listening).to_dict(),
         "related": {
@@ -91,6 +100,15 @@ def job(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[st
     }
 
 
+def graph(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
+    """What a job waits for and who waits for it, and so on; without nodes if it does not exist."""
+    id = given.need("id")
+    found = graph_of(access, id, given.number("most", 1, _MOST_OF_GRAPH, _USUAL_GRAPH) or _USUAL_GRAPH)
+    if found is None:
+        return {"root": id, "nodes": [], "edges": [], "complete": True, "picture": None}
+    return {**found.to_dict(), "picture": picture_of(found)}
+
+
 def _size(access: StoreAccess, job: Mapping[str, Any]) -> int | None:
     """Count the members of a job's batch; None if that takes more than one slice of the newest jobs of its queue."""
     if job.get("batch") is None:
@@ -100,16 +118,43 @@ def _size(access: StoreAccess, job: Mapping[str, Any]) -> int | None:
     return len(found.items) if found.cursor is None else None
 
 
+def _waits_for(access: StoreAccess, job: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what a job waits for, or has waited for before its first start: the ids that it lacks first. None if it waits for nothing."""
+    awaits, after = job.get("awaits", {"ids": [], "count": 0}), job.get("after", [])
+    if not awaits["count"] and not after:
+        return None
+    lacks = set(awaits["ids"])
+    ids = [id for id in dict.fromkeys((*awaits["ids"], *after)) if access.sees(id)][:_MOST_AWAITERS]
+    jobs = access.find_all("job", ids)
+    promises = access.find_all("promise", [id for id in ids if id not in jobs])
+    items = []
+    for id in ids:
+        kind, known = ("job", jobs[id]) if id in jobs else ("promise", promises.get(id, {}))
+        items.append({"id": id, "kind": kind, "state": known.get("state"), "func": known.get("type"), "lacks": id in lacks})
+    by_after = waits_before_start(job)
+    return {
+        "items": items,
+        "lacks": awaits["count"],
+        "count": len(after) if by_after else max(awaits["count"], len(after)),
+        "by": "after" if by_after else "suspend",
+        "afterFailed": job.get("afterFailed"),
+    }
+
+
 def awaited_by(access: StoreAccess, id: str) -> list[dict[str, Any]]:
-    """Return the tasks and listeners that are notified when a promise is settled."""
+    """Return the jobs, tasks and listeners that are notified when a promise is settled; of a wide fan the first."""
     row = access.row(id)
     if row is None:
         return []
-    awaiters = [other for other in row["callbacks"] if access.principal.sees(other)]
-    tasks = access.find_all("task", awaiters)
-    promises = access.find_all("promise", awaiters)
-    made = []
+    awaiters = [other for other in row["callbacks"] if access.principal.sees(other)][:_MOST_AWAITERS]
+    jobs = access.find_all("job", awaiters)
+    others = [other for other in awaiters if other not in jobs]
+    tasks, promises = access.find_all("task", others), access.find_all("promise", others)
+    made: list[dict[str, Any]] = []
     for other in awaiters:
+        if other in jobs:
+            made.append({"id": other, "kind": "job", "state": jobs[other]["state"], "address": None, "func": jobs[other]["type"]})
+            continue
         func = function_of(promises[other]["param"]) if other in promises else None
         made.append({"id": other, "kind": "task", "state": tasks.get(other, {}).get("state"), "address": None, "func": func})
     listeners = [one["address"] if isinstance(one, Mapping) else one for one in row["listeners"]]

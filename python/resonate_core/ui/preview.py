@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import count
 from typing import Any
 
 from .._core import ManualClock, Store
 from ..base.instants import counted
+from ..explain.store_reader import MOST_ROWS
 from ..explain.why_promises import awaited_by_task
 from .access import StoreAccess
 from .actions import answered, results_of
@@ -89,9 +91,11 @@ def _part(access: StoreAccess, requests: Sequence[tuple[str, dict[str, Any]]]) -
     ids, complete = _named(access, requests)
     seen: dict[str, None] = dict.fromkeys(ids)
     frontier = list(seen)
-    for _ in range(_HOPS):
+    for hop in count():
         found = access.rows(frontier)
-        following = [other for row in found.values() for other in _linked(access, row)]
+        # However long a chain of jobs that wait for each other is, the first decides about the last.
+        links = [(_linked(access, row) if hop < _HOPS else row["callbacks"] if "job" in row else ()) for row in found.values()]
+        following = [other for linked in links for other in linked]
         frontier = [other for other in dict.fromkeys(following) if other not in seen]
         if len(seen) + len(frontier) > _MOST_ROWS:
             complete = False
@@ -100,11 +104,22 @@ def _part(access: StoreAccess, requests: Sequence[tuple[str, dict[str, Any]]]) -
         if not frontier:
             break
     visible = [id for id in seen if access.principal.sees(id)]
-    part = access.store.views.rows(visible)
+    part = _rows(access.store, visible)
     kept = {row["id"] for row in part["promises"]}
     # An edge to a row that is not here would be followed into nothing.
-    promises = [{**row, "callbacks": [other for other in row["callbacks"] if other in kept]} for row in part["promises"]]
-    return {**part, "promises": promises}, complete
+    return {**part, "promises": [_without_loose_edges(row, kept) for row in part["promises"]]}, complete
+
+
+def _rows(store: Store, ids: list[str]) -> dict[str, Any]:
+    """Return the rows of these ids as one snapshot, however many they are."""
+    pages = [store.views.rows(ids[start : start + MOST_ROWS]) for start in range(0, max(len(ids), 1), MOST_ROWS)]
+    of_ids = {name: [row for page in pages for row in page[name]] for name in ("promises", "schedules", "messages")}
+    return {**pages[0], **of_ids}
+
+
+def _without_loose_edges(row: Mapping[str, Any], kept: Set[str]) -> dict[str, Any]:
+    edges = {name: [other for other in row[name] if other in kept] for name in ("callbacks", "keptBy") if name in row}
+    return {**row, **edges}
 
 
 def _named(access: StoreAccess, requests: Iterable[tuple[str, dict[str, Any]]]) -> tuple[list[str], bool]:
@@ -125,10 +140,11 @@ def _named(access: StoreAccess, requests: Iterable[tuple[str, dict[str, Any]]]) 
 def _linked(access: StoreAccess, row: Mapping[str, Any]) -> list[str]:
     """Return the ids that await a row, those that it awaits, and the members of its batch."""
     linked = list(row["callbacks"])
-    task = row.get("task")
-    if task is not None and task["state"] == "suspended":
+    task, job = row.get("task"), row.get("job", {})
+    if job.get("state") == "waiting":
+        linked += job["awaits"]
+    elif task is not None and task["state"] == "suspended":
         linked += awaited_by_task(access, row["id"], row)
-    job = row.get("job", {})
     if job.get("gathering"):
         query = {"queue": job["queue"], "type": job["type"], "group": job["group"], "state": "scheduled", "limit": 1000}
         status, found = access.ask("job.search", query)

@@ -16,6 +16,8 @@ from .traces import stretches
 
 __all__ = ["job", "promise", "record", "schedule"]
 
+#: The most ids of `after` in a response.
+_MOST_IDS = 100
 #: The most characters of a traceback in a list of jobs.
 _MOST_OF_ERROR = 2048
 
@@ -54,6 +56,13 @@ def job(access: StoreAccess, given: Mapping[str, Any], *, brief: bool = False, m
             made["report"] = _report(given["report"], redaction, hidden)
         if "retryPolicy" in given:
             made["retries"] = policy_in_words(given["retryPolicy"])
+    if "after" in given:  # an operator may have named what this principal must not see
+        made["after"] = [id for id in given["after"] if access.sees(id)][:_MOST_IDS]
+        made["afterCount"] = len(given["after"])
+    if "awaits" in given:
+        awaits = given["awaits"]  # of a snapshot: all ids
+        ids, number = (awaits, len(awaits)) if isinstance(awaits, list) else (awaits["ids"], awaits["count"])
+        made["awaits"] = {"ids": [id for id in ids if access.sees(id)][:_MOST_IDS], "count": number}
     made["nextAt"], made["endedAt"] = next_at(given), ended_at(given)
     return made
 

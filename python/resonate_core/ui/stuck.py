@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.instants import NEVER
 from ..base.states import ended_at
+from ..explain.job_waits import Waits
 from ..explain.large_stores import is_large
 from ..explain.store_queries import put_back_of
 from ..explain.why import why_in
@@ -52,6 +53,9 @@ def _candidates(access: StoreAccess) -> Iterator[tuple[str, int | None]]:
         if root != job.id and access.find("promise", root) is not None:
             yield root, since
         yield job.id, since
+    for job in store.views.jobs(states=["waiting"], limit=_MOST, prefix=prefix):
+        if Waits(access, job.id).has_circle:  # whatever else holds jobs up is listed itself
+            yield job.id, job.sent_at
     for back in put_back_of(access):
         if back.since < late:
             yield back.id, back.since

@@ -37,6 +37,7 @@ const PATHS = {
 const RING = "M8 3a5 5 0 1 0 .01 0";
 const SIGNS = {
   scheduled: `${RING}M8 5.5V8l1.8 1.2`,
+  waiting: `${RING}M6.8 6.2v3.6M9.2 6.2v3.6`,
   pending: RING,
   claimed: `${RING}M8 7a1 1 0 1 0 .01 0`,
   running: `${RING}M7 6v4l3-2z`,
@@ -46,11 +47,10 @@ const SIGNS = {
   failed: `${RING}M6.2 6.2l3.6 3.6M9.8 6.2 6.2 9.8`,
   cancelled: `${RING}M4.6 11.4l6.8-6.8`,
   expired: "M5 3h6M5 13h6M5.5 3c0 3 5 4 5 10M10.5 3c0 3-5 4-5 10",
-  suspended: `${RING}M6.8 6.2v3.6M9.2 6.2v3.6`,
 };
 /** States that look like others. */
 const SIGN_OF = {
-  aggregating: "scheduled", suspended: "claimed", acquired: "running", active: "running", halted: "archived", crashed: "archived", resolved: "completed", fulfilled: "completed",
+  aggregating: "scheduled", suspended: "waiting", acquired: "running", active: "running", halted: "archived", crashed: "archived", resolved: "completed", fulfilled: "completed",
   rejected: "failed", rejected_canceled: "cancelled", snoozed: "scheduled", rejected_timedout: "expired", timed_out: "expired",
 };
 

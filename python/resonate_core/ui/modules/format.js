@@ -120,12 +120,12 @@ const WORDS = {
 export const stateWord = (state) => WORDS[state] ?? String(state ?? "unknown").replaceAll("_", " ");
 
 // tests/ui/test_lifecycle.py holds these against the engine.
-export const JOB_STATES = ["scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired"];
+export const JOB_STATES = ["scheduled", "waiting", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired"];
 export const PROMISE_STATES = ["pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout"];
 /** The states in which a request changes a job. */
 export const STATES_BEFORE = {
-  "job.run": ["scheduled", "retry", "archived"],
-  "job.cancel": ["scheduled", "pending", "claimed", "running", "retry", "archived"],
-  "job.archive": ["scheduled", "pending", "retry"],
-  "job.delete": ["scheduled", "pending", "retry", "archived", "completed", "failed", "cancelled", "expired"]
+  "job.run": ["scheduled", "waiting", "retry", "archived"],
+  "job.cancel": ["scheduled", "waiting", "pending", "claimed", "running", "retry", "archived"],
+  "job.archive": ["scheduled", "waiting", "pending", "retry"],
+  "job.delete": ["scheduled", "waiting", "pending", "retry", "archived", "completed", "failed", "cancelled", "expired"]
 };

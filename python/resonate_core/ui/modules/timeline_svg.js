@@ -25,11 +25,12 @@ export const MARKS = {
   crashed: ["M0 -5 V5 M-5 0 H5", "worker crashed"],
   timed_out: [RHOMB, "attempt timed out"],
   snoozed: ["M3 -4 L-4 0 L3 4 Z", "snoozed"],
+  suspended: ["M-3 -4 H-1 V4 H-3 Z M1 -4 H3 V4 H1 Z", "suspended"],
   cancelled: ["M-3.5 -3.5 H3.5 V3.5 H-3.5 Z", "attempt cancelled"],
 };
 
 export const STATES = {
-  pending: "waits for a worker", scheduled: "scheduled", retry: "waits for its retry", archived: "archived", suspended: "suspended",
+  pending: "waits for a worker", scheduled: "scheduled", waiting: "waits for other promises", retry: "waits for its retry", archived: "archived", suspended: "suspended",
   halted: "halted", claimed: "claimed", running: "running", acquired: "held",
 };
 

@@ -18,21 +18,23 @@ export function Job({ query }) {
 function Whole({ of }) {
   const { job } = of;
   return html`<${Head} title=${html`<${Id} of=${job.id} whole />`} crumbs=${html`<a href=${href("jobs")}>Jobs</a> / <a href=${href("queue", { name: job.queue })}>${job.queue}</a>`}
-      lead=${html`<span class="row"><${State} of=${job.state} /><span>${job.type}</span><span>sent ${when(job.sentAt)}</span></span>`}><${Actions} of=${job} /></${Head}>
+      lead=${html`<span class="row"><${State} of=${job.state} /><span>${job.type}</span><span>sent ${when(job.sentAt)}</span></span>`}><${Actions} of=${job} branch=${branch(of)} /></${Head}>
     <div class="stack"><${WhyCard} of=${of.why} />
       ${job.report && html`<${Report} of=${job.report} running=${job.state === "running"} />`}
-      <div class="columns wide-first"><div class="stack"><${Attempts} of=${job} /><${Card} title="States"><${Machine} job=${job} /></${Card}>
+      <div class="columns wide-first"><div class="stack">${(of.waitsFor || branch(of)) && html`<${Graph} id=${job.id} />`}<${Attempts} of=${job} /><${Card} title="States"><${Machine} job=${job} /></${Card}>
         <${Card} title="Payload" actions=${job.payload?.kind === "json" && html`<${Copy} always of=${text.json(job.payload.json)} label="Copy payload" />`}><${Value} of=${job.payload} label="Payload" />${job.payload?.truncated && html`<a href=${href("job", { id: job.id, full: 1 })}>Show all</a>`}</${Card}>
         ${job.result && job.result.kind !== "none" && html`<${Card} title="Result"><${Value} of=${job.result} label="Result" /></${Card}>`}</div>
-      <div class="stack"><${Facts} of=${of} /><${Awaiters} of=${of.awaitedBy ?? []} />${of.messages?.length > 0 && html`<${Card} title="Messages" flush><${MessageTable} rows=${of.messages} /></${Card}>`}</div></div></div>`;
+      <div class="stack"><${Facts} of=${of} /><${WaitsFor} of=${of.waitsFor} /><${Awaiters} of=${of.awaitedBy ?? []} />${of.messages?.length > 0 && html`<${Card} title="Messages" flush><${MessageTable} rows=${of.messages} /></${Card}>`}</div></div></div>`;
 }
 
-function Actions({ of: job }) {
+const branch = (of) => of.awaitedBy?.some((one) => one.kind === "job");
+
+function Actions({ of: job, branch }) {
   const one = { id: job.id };
   const may = (kind) => text.STATES_BEFORE[kind].includes(job.state);
-  return html`${may("job.run") && html`<${Do} label="Run now" icon="play" primary action=${{ kind: "job.run", data: one, text: "It becomes pending now, and the next free worker claims it." }} />`}
+  return html`${may("job.run") && html`<${Do} label=${job.state === "waiting" ? "Run anyway" : "Run now"} icon="play" primary action=${{ kind: "job.run", data: one, text: `It becomes pending now, ${job.state === "waiting" ? "without what it waits for, " : ""}and the next free worker claims it.` }} />`}
     <${Do} label="Edit and run again" icon="fork" action=${rerun(job)} />
-    ${may("job.cancel") && html`<${Do} label="Cancel" danger action=${{ title: `Cancel ${job.id}`, verb: "Cancel the job", kind: "job.cancel", data: one, text: "It never runs again, and its awaiters are woken with an error. A worker that runs it is told by its next heartbeat." }} />`}
+    ${may("job.cancel") && html`<${Do} label=${branch ? "Cancel the branch" : "Cancel"} danger action=${{ title: `Cancel ${job.id}`, verb: branch ? "Cancel the branch" : "Cancel the job", kind: "job.cancel", data: one, text: `It never runs again, and its awaiters are woken with an error${branch ? ". Jobs that wait for it are cancelled too, unless they run in any case" : ""}. A worker that runs it is told by its next heartbeat.` }} />`}
     ${may("job.archive") && html`<${Do} label="Archive" action=${{ kind: "job.archive", data: one, text: "It waits until a person runs it. Its awaiters go on waiting." }} />`}
     ${may("job.delete") && html`<${Do} label="Delete" danger action=${{ title: `Delete ${job.id}`, kind: "job.delete", data: one, text: "The job and its promise are gone as soon as nothing refers to them. This cannot be undone.", after: () => go("jobs") }} />`}`;
 }
@@ -118,7 +120,25 @@ function Facts({ of }) {
   return html`<${Card} title="Facts"><dl class="facts">${facts.map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value}</dd>`)}</dl></${Card}>`;
 }
 
-export function Awaiters({ of }) {
-  if (!of.length) return null;
-  return html`<${Card} title="Awaited by">${steps(of, (one) => one.kind, (one) => html`${one.id ? html`<${Id} of=${one.id} to=${linkTo(one.id, "workflow")} />` : html`<code>${one.address}</code>`} ${one.state && html`<${State} of=${one.state} />`}`)}</${Card}>`;
+const others = (of) => steps(of, (one) => one.kind, (one) => html`${one.id ? html`<${Id} of=${one.id} to=${linkTo(one.id, one.kind === "job" ? "job" : "workflow")} />` : html`<code>${one.address}</code>`} ${one.state && html`<${State} of=${one.state} />`}`);
+
+export const Awaiters = ({ of }) => of.length > 0 && html`<${Card} title="Waited for by">${others(of)}</${Card}>`;
+
+function WaitsFor({ of }) {
+  if (!of) return null;
+  return html`<${Card} title=${of.lacks ? `Waits for ${of.lacks} of ${of.count}` : `Waited for ${of.count}`}>${others(of.items)}
+    ${of.afterFailed && html`<p class="small muted">If one of them fails, it ${of.afterFailed === "run" ? "runs in any case" : "is cancelled"}.</p>`}</${Card}>`;
+}
+
+/** The jobs around one; an edge that still holds one up is strong. */
+function Graph({ id }) {
+  const { data } = useView("jobs/graph", { id, most: 60 });
+  if (!data?.edges.length) return null;
+  const { width, height, box, boxes, paths } = data.picture;
+  const of = new Map(data.nodes.map((node) => [node.id, node]));
+  return html`<${Card} title="Who waits for whom"><figure class="machine scroll" tabindex="0"><svg viewBox=${`0 0 ${width} ${height}`} style=${{ minWidth: `${width}px`, maxWidth: `${width}px` }}>
+    ${paths.map((path, place) => html`<path key=${place} class=${data.edges[place].open ? "edge taken" : "edge"} d=${path} />`)}
+    ${boxes.map(({ id: one, label, x, y }) => html`<a key=${one} href=${linkTo(one, of.get(one).kind)}><title>${one}</title><g class=${`s-${of.get(one).state} ${one === id ? "here" : "been"}`}><rect class="box" x=${x} y=${y} width=${box[0]} height=${box[1]} rx="7" />
+      <text x=${x + 10} y=${y + 18}>${label}</text><text class="by" x=${x + 10} y=${y + 33}>${text.stateWord(of.get(one).state)}${of.get(one).type ? `, ${of.get(one).type}`.slice(0, 20) : ""}</text></g></a>`)}</svg></figure>
+    ${!data.complete && html`<p class="muted">There are more.</p>`}</${Card}>`;
 }

@@ -62,6 +62,7 @@ function Note({ of }) {
   if (of.state === "running" || of.state === "claimed") return html`<span title=${of.claimedBy}>${of.report?.progress != null && html`<b>${Math.round(of.report.progress * 100)} %</b> `}by ${of.claimedBy}, since ${when(of.startedAt ?? of.claimedAt)}</span>`;
   if (of.error && of.state !== "completed") return html`<span title=${`${of.error.code}: ${of.error.message ?? ""}`}>${of.nextRetryAt ? html`${when(of.nextRetryAt)}: ` : ""}<b>${of.error.code}</b> <span class="muted">${of.error.message}</span></span>`;
   if (of.gathering) return html`<span class="muted">gathers with group ${of.group}</span>`;
+  if (of.awaits) return html`<span class="muted">waits for ${text.count(of.awaits.count, "other")}</span>`;
   if (of.state === "scheduled") return html`<span class="muted">runs ${when(of.nextAt ?? of.processAt)}</span>`;
   if (of.endedAt) return html`<span class="muted">ended ${when(of.endedAt)}</span>`;
   return html`<span class="muted">${text.brief(of.payload, 60)}</span>`;

@@ -35,7 +35,7 @@ function Figures({ of }) {
   const { waitMs, runMs, started, ended, hours } = of.means ?? {};
   const noted = (many, what, bounds) => `${text.count(many ?? 0, what)} in ${hours} h${bounds ? `; 95 %: at most ${text.duration(bounds.p95)}` : ""}`;
   return html`<section class="figures" aria-label="Figures">
-    <${Figure} label="Waiting" state="pending" value=${text.number(counts.pending)} note=${Number.isFinite(oldest) ? html`oldest ${when(oldest)}` : "nothing waits"} to=${href("jobs", { state: ["pending"] })} />
+    <${Figure} label="Pending" state="pending" value=${text.number(counts.pending)} note=${html`${Number.isFinite(oldest) ? html`oldest ${when(oldest)}` : "none"}${counts.waiting ? `; ${text.number(counts.waiting)} more wait for others` : ""}`} to=${href("jobs", { state: ["pending"] })} />
     <${Figure} label="Running" state="running" value=${text.number((counts.running ?? 0) + (counts.claimed ?? 0))} note=${counts.claimed ? `${text.number(counts.claimed)} claimed, not started` : ""} to=${href("jobs", { state: ["running", "claimed"] })} />
     <${Figure} label="To be retried" state="retry" value=${text.number(counts.retry)} to=${href("jobs", { state: ["retry"] })} />
     <${Figure} label="Archived" state="archived" value=${text.number(counts.archived)} note=${counts.archived ? "a person should look" : ""} to=${href("jobs", { state: ["archived"] })} />
@@ -58,7 +58,7 @@ function Charts({ of }) {
     ["Throughput", "number", [line("completed", "completed", "--s-completed", true), line("started", "started", "--s-running"), line("enqueued", "enqueued", "--s-pending")]],
     ["Failures", "number", [line("failed", "failed", "--s-failed", true), line("retried", "retried", "--s-retry")]],
     ["Latency", "ms", [line("waitMs", "wait", "--s-scheduled"), line("runMs", "run time", "--s-running")]],
-    ["Queue depth", "number", [line("depth", "waiting", "--s-pending", true)]],
+    ["Queue depth", "number", [line("depth", "pending", "--s-pending", true)]],
   ].map(([title, unit, lines]) => [title, unit, lines.filter((one) => known(one.values))]).filter(([, , lines]) => lines.length);
   const switches = html`<div class="row" role="group" aria-label="Time range">${usable.map(([key, label]) => html`<${Button} key=${key} look="small" aria-pressed=${String(key === name)} onClick=${() => choose(key)}>${label}</${Button}>`)}</div>`;
   return html`<${Card} title="Over time" actions=${switches}><div class="columns">${charts.map(([title, unit, lines]) => html`<${Chart} key=${title + name} title=${title} unit=${unit} at=${at} lines=${lines} bars=${name === "day" && unit === "number"} />`)}</div></${Card}>`;
@@ -70,7 +70,7 @@ function Deepest({ of }) {
   if (!rows.length) return html`<${Card} title="Deepest queues"><${Empty} title="No queue yet" icon="queues">The first job of a queue makes it. Press <kbd>c</kbd> to enqueue one.</${Empty}></${Card}>`;
   return html`<${Card} title="Deepest queues" actions=${more} flush><${Table} caption="Deepest queues" keyOf=${(row) => row.name} rows=${rows.slice(0, 8)} columns=${[
     { label: "Queue", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.name} to=${href("queue", { name: row.name })} copy=${false} />${row.paused && html` <span class="pill warn">paused</span>`}` },
-    { label: "Waiting", num: true, show: (row) => text.number(row.pending) },
+    { label: "Pending", num: true, show: (row) => text.number(row.pending) },
     { label: "Active", num: true, show: (row) => `${text.number(row.active)}${row.concurrency ? ` of ${row.concurrency}` : ""}` },
     { label: "Oldest", show: (row) => when(row.oldestPendingAt) },
     { label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.name} />` },

@@ -34,7 +34,8 @@ function limits(queue) {
 
 const COLUMNS = [
   { label: "Queue", cell: "id-cell", card: false, show: (row) => html`<span class="row"><${Id} of=${row.name} to=${href("queue", { name: row.name })} copy=${false} />${row.paused && html`<span class="pill warn">paused</span>`}</span>` },
-  { label: "Waiting", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["pending"] })}>${text.number(row.counts?.pending)}</a>` },
+  { label: "Waiting", num: true, show: (row) => text.number(row.counts?.waiting) },
+  { label: "Pending", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["pending"] })}>${text.number(row.counts?.pending)}</a>` },
   { label: "Active", num: true, show: (row) => html`${text.number(row.active)}${row.concurrency ? html` <span class="muted">of ${row.concurrency}</span>` : ""}${row.limits?.concurrency ? html` <span class="pill warn">full</span>` : ""}` },
   { label: "Retry", num: true, show: (row) => text.number(row.counts?.retry) },
   { label: "Archived", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["archived"] })}>${text.number(row.counts?.archived)}</a>` },
@@ -57,7 +58,7 @@ export function Queue({ query }) {
     <div class="stack"><${ByState} of=${queue} /><${Why} id=${queue.name} kind="queue" />
       <div class="columns"><${Card} title="Limits"><dl class="facts"><dt>Active</dt><dd>${text.number(queue.active)}${queue.concurrency ? ` of ${queue.concurrency}` : ", no limit"} ${queue.limits?.concurrency && html`<span class="pill warn">at its limit</span>`}</dd>
         <dt>Rate</dt><dd>${rateOf(queue.rate)} ${queue.limits?.rate && html`<span class="pill warn">next claim ${when(queue.limits.rate)}</span>`}</dd>
-        <dt>Weight</dt><dd>${queue.weight ?? 1}</dd><dt>Lifecycle</dt><dd>${queue.lifecycle ?? "none"}</dd><dt>Oldest waiting</dt><dd>${when(queue.oldestPendingAt)}</dd>
+        <dt>Weight</dt><dd>${queue.weight ?? 1}</dd><dt>Lifecycle</dt><dd>${queue.lifecycle ?? "none"}</dd><dt>Oldest pending</dt><dd>${when(queue.oldestPendingAt)}</dd>
         ${queue.groups && html`<dt>Groups</dt><dd>${text.number(queue.groups.size)} jobs, grace ${text.duration(queue.groups.grace)}</dd>`}
         ${queue.defaultsInWords?.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></${Card}>
         <${Card} title="Days"><${Days} of=${queue.days ?? []} /></${Card}></div>
