@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from resonate_core import display as display
     from resonate_core.base.queue_options import QueueDefaults, QueueGroups, QueueOptions, QueueRate
     from resonate_core.calls.delivery import Subscription
+    from resonate_core.calls.graph import AsyncGraph, Graph
+    from resonate_core.calls.graph_nodes import Node
     from resonate_core.client import connect
     from resonate_core.explain.diff import Diff, diff
     from resonate_core.explain.reasons import Why
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
     from resonate_core.submission import submit
 
 __all__ = [
+    "AsyncGraph",
     "Claim",
     "Clock",
     "Closed",
@@ -98,6 +101,7 @@ __all__ = [
     "Envelope",
     "Fenced",
     "Fired",
+    "Graph",
     "Invalid",
     "InvariantViolation",
     "Job",
@@ -108,6 +112,7 @@ __all__ = [
     "JobsFound",
     "ManualClock",
     "Message",
+    "Node",
     "NotFound",
     "Page",
     "Promise",
@@ -164,7 +169,10 @@ __all__ = [
 #: Names that few programs use, each with its module. The module is imported at the first use of the name: these need more of the
 #: standard library than the rest of the package.
 _LATER = {
+    "AsyncGraph": "resonate_core.calls.graph",
     "Diff": "resonate_core.explain.diff",
+    "Graph": "resonate_core.calls.graph",
+    "Node": "resonate_core.calls.graph_nodes",
     "QueueDefaults": "resonate_core.base.queue_options",
     "QueueGroups": "resonate_core.base.queue_options",
     "QueueOptions": "resonate_core.base.queue_options",

@@ -49,7 +49,7 @@ class History:
 
     def __init__(self, source: Source = ()) -> None:
         self.lives: dict[str, Life] = {}
-        self.wakes: list[tuple[int, str, str]] = []  # (instant, settled promise, awaiter that it woke)
+        self.wakes: list[tuple[int, str, str]] = []  # (instant, settled promise, awaiter that had waited for it)
         self.start: int | None = None
         self.end = 0
         self.of_some_records = False
@@ -58,6 +58,7 @@ class History:
         if isinstance(source, Store):
             self._open(source.snapshot(), source.now)
             self._see(source.now)
+            self.wakes += self._jobs.waits_over()
         else:
             for number, line in enumerate(lines_of(source), start=1):
                 try:
@@ -105,6 +106,7 @@ class History:
         for record in schedules:
             history._schedule(record)
         history._finish()
+        history.wakes += history._jobs.waits_over()
         return history
 
     def _finish(self) -> None:
@@ -241,13 +243,21 @@ class History:
             life.enter("pending", now)
         elif step == "callback_drain":
             awaiter = self.lives.get(res["awaiter"])
-            if awaiter is not None and awaiter.task is not None and awaiter.task.state == "suspended":
-                awaiter.enter("pending", now)
+            if awaiter is not None and self._reaches(life, awaiter, now):
                 self.wakes.append((now, life.id, awaiter.id))
         elif step == "cancel_drain":
             job = self.lives.get(res["job"])
             if job is not None and res["cancelled"]:
                 job.settle("cancelled", now)
+
+    def _reaches(self, settled: Life, awaiter: Life, now: int) -> bool:
+        """Update the awaiter of a settled promise; return whether it has waited for it until now."""
+        if awaiter.job is not None:
+            return self._jobs.settled(settled, awaiter, now)
+        if awaiter.task is None or awaiter.task.state != "suspended":
+            return False
+        awaiter.enter("pending", now)
+        return True
 
     def _occurrence(self, schedule_id: str, at: int, now: int, res: Mapping[str, Any]) -> None:
         record = self._schedules.get(schedule_id)

@@ -68,6 +68,31 @@ def test_each_queue_has_what_happened_to_its_jobs(make_store: Any, clock: Manual
     assert found["resonate_queue_latency_seconds_bucket le=+Inf queue=mail"] == 2
 
 
+def test_jobs_that_wait_have_a_series_of_their_own(make_store: Any, clock: ManualClock) -> None:
+    store = make_store(clock=clock)
+
+    def work() -> None:
+        store.jobs.enqueue("parse", id="a", queue="parts")
+        store.jobs.enqueue("parse", id="b", queue="parts")
+        for name in ("pack", "send"):
+            store.jobs.enqueue(name, id=name, queue="mail", after=["a"])
+        store.jobs.enqueue("flow", id="flow", queue="flows")
+        [flow] = store.jobs.claim("flows", worker="w", lease=60_000, start=1)
+        store.jobs.suspend("flow", flow.version, ["b"])
+
+    found = asyncio.run(_scraped(store, work, {}))
+    waiting = {key: value for key, value in found.items() if key.startswith("resonate_queue_jobs ") and key.endswith("=waiting")}
+    assert {key: value for key, value in waiting.items() if value} == {
+        "resonate_queue_jobs queue=mail state=waiting": 2,
+        "resonate_queue_jobs queue=flows state=waiting": 1,
+    }
+    assert found["resonate_jobs state=waiting"] == 3
+    assert found["resonate_queue_jobs queue=mail state=pending"] == found["resonate_queue_oldest_pending_seconds queue=mail"] == 0
+    assert found["resonate_job_attempts_total outcome=suspended"] == 1
+    assert found["resonate_job_states_entered_total state=waiting"] == 3
+    assert found["resonate_queue_failed_total queue=flows"] == 0
+
+
 def test_queues_beyond_the_limit_are_added_up(clock: ManualClock) -> None:
     with Store(clock=clock) as store:
 

@@ -105,7 +105,7 @@ def test_each_call_has_its_text(faces: dict[str, type]) -> None:
                 text = inspect.getdoc(method)
                 assert text and text[0].isupper(), (face, name)
                 assert "(self" not in text, (face, name)
-                assert inspect.iscoroutinefunction(method) == (face not in SENT.values()), (face, name)
+                assert inspect.iscoroutinefunction(method) == (face not in SENT.values() and name != "graph"), (face, name)
 
 
 @pytest.mark.parametrize("face", [AsyncStore, Client, AsyncClient])

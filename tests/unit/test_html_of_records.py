@@ -33,6 +33,15 @@ def test_a_job_with_its_attempts(store: rc.Store) -> None:
     assert "Down: &lt;script&gt;" in html and EVIL not in html
 
 
+def test_a_waiting_job_names_what_it_waits_for(store: rc.Store) -> None:
+    ids = [f"{EVIL}{number:03}" for number in range(150)]
+    for id in ids:
+        store.jobs.enqueue("parse", id=id)
+    html = store.jobs.enqueue("pack", id="pack", after=ids)._repr_html_()
+    assert "waits_for</td><td>150: &lt;script&gt;alert(1)&lt;/script&gt;000, " in html and EVIL not in html
+    assert "waits_for" not in store.jobs.run("pack")._repr_html_()
+
+
 def test_a_batch_of_jobs(store: rc.Store) -> None:
     failed(store, "m")
     store.jobs.enqueue("mail", id="n")

@@ -62,6 +62,7 @@ CALLS: dict[tuple[str, str], tuple[tuple[Any, ...], dict[str, Any]]] = {
     ("jobs", "fail"): (("j", 1, "Broken", "why"), {"retryable": False, "retry_after": 5}),
     ("jobs", "release"): (("j", 1), {}),
     ("jobs", "snooze"): (("j", 1, 5), {}),
+    ("jobs", "suspend"): (("j", 1, ["p"]), {"until": "all"}),
     ("jobs", "report"): (("j", 1), {"progress": 0.5, "lines": ["x"]}),
     ("jobs", "cancel"): (("j",), {}),
     ("jobs", "run"): (("j",), {}),
@@ -81,7 +82,7 @@ CALLS: dict[tuple[str, str], tuple[tuple[Any, ...], dict[str, Any]]] = {
 }
 
 #: Methods that are no request.
-LOCAL = {("promises", "count")}
+LOCAL = {("promises", "count"), ("jobs", "graph")}
 
 
 def without_heads(data: Any) -> Any:

@@ -124,3 +124,14 @@ def test_it_can_be_asked_for(store: rc.Store, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry.trace", None)
     with pytest.raises(ImportError, match=r"tracing needs opentelemetry-api: install the extra .*otel"):
         Worker(store, tracing=True)
+
+
+def test_the_jobs_of_a_graph_are_in_the_trace_of_their_enqueue(store: rc.Store, spans: InMemorySpanExporter):
+    worker = Worker(store)
+    task = worker.task("t", tags={"tenant": "acme"})(lambda: None)
+    jobs = [*worker.graph("g").chain(task, "u").enqueue().values(), *task.enqueue_many([None], then="u")]
+    one, two = by_kind(spans, trace.SpanKind.PRODUCER)
+    assert [one.attributes["messaging.batch.message_count"], one.name] == [2, "enqueue default"]
+    spans_of = [job.tags["traceparent"].split("-")[2] for job in jobs]
+    assert spans_of == [f"{span.context.span_id:016x}" for span in (one, one, two, two)]
+    assert [job.tags.get("tenant") for job in jobs] == ["acme", None, "acme", None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._core import Jobs as CoreJobs, Promises as CorePromises, Queues as CoreQueues, Schedules as CoreSchedules, Tasks as CoreTasks
 from .faces import AsyncFace, awaited
+from .graph import AsyncGraph
 
 __all__ = ["AsyncJobs", "AsyncPromises", "AsyncQueues", "AsyncSchedules", "AsyncTasks"]
 
@@ -72,6 +73,7 @@ class AsyncJobs(AsyncFace):
     release = awaited(CoreJobs.release)
     snooze = awaited(CoreJobs.snooze)
     report = awaited(CoreJobs.report)
+    suspend = awaited(CoreJobs.suspend)
     cancel = awaited(CoreJobs.cancel)
     run = awaited(CoreJobs.run)
     archive = awaited(CoreJobs.archive)
@@ -81,6 +83,14 @@ class AsyncJobs(AsyncFace):
     archive_all = awaited(CoreJobs.archive_all)
     delete_all = awaited(CoreJobs.delete_all)
     search = awaited(CoreJobs.search)
+
+    def graph(self, id: str | None = None) -> AsyncGraph:
+        """Return an empty graph of jobs: see `resonate_core.Graph`.
+
+        Args:
+            id: Of the graph; None: a random one.
+        """
+        return AsyncGraph(self._runner, id)
 
 
 class AsyncQueues(AsyncFace):

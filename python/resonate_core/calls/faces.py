@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from types import MappingProxyType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
-from ..errors import NoEnvelope
-from .call import Call, Repeated, Together
-from .made import made, noun_of, together
+from ..errors import NoEnvelope, ResonateError
+from .call import AnyCall, Call, Repeated, Together
+from .graph import jobs_then
+from .made import made, noun_of
 
 __all__ = [
     "AsyncFace",
@@ -176,14 +177,49 @@ def _dressed(method: Callable[..., Any], of: Callable[..., Any], text: str | Non
     return method
 
 
+class _Joined:
+    """The request of an `enqueue_many` with ``then``: one request, all or none."""
+
+    def __init__(self, calls: Together[Any], then: Any) -> None:
+        self.call, self.named = jobs_then([call.data for call in calls.calls], then)
+
+
+def _joined(call: AnyCall[Any], then: Any) -> AnyCall[Any] | _Joined:
+    return _Joined(call, then) if then is not None and isinstance(call, Together) else call
+
+
+def _run(runner: Runner, call: AnyCall[Any] | _Joined) -> Any:
+    if isinstance(call, Call):
+        return runner.run(call)
+    if isinstance(call, Together):
+        return runner.run_together(call)
+    if isinstance(call, Repeated):
+        return runner.run_repeated(call)
+    try:
+        return runner.run(call.call)
+    except ResonateError as error:
+        raise call.named(error) from error
+
+
+async def _run_async(runner: AsyncRunner, call: AnyCall[Any] | _Joined) -> Any:
+    if isinstance(call, Call):
+        return await runner.run(call)
+    if isinstance(call, Together):
+        return await runner.run_together(call)
+    if isinstance(call, Repeated):
+        return await runner.run_repeated(call)
+    try:
+        return await runner.run(call.call)
+    except ResonateError as error:
+        raise call.named(error) from error
+
+
 def sent(of: Callable[Concatenate[Any, _P], T]) -> Method[_P, T]:
     """A method that sends the call of a method of the core."""
 
     def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
-        call = made(of, *args, **kwargs)
-        if isinstance(call, Together):
-            return self._runner.run_together(call)
-        return self._runner.run_repeated(call) if isinstance(call, Repeated) else self._runner.run(call)
+        then = kwargs.pop("then", None)
+        return _run(self._runner, _joined(made(of, *args, **kwargs), then))
 
     return cast("Method[_P, T]", _dressed(method, of))
 
@@ -192,10 +228,8 @@ def awaited(of: Callable[Concatenate[Any, _P], T]) -> Method[_P, Coroutine[Any, 
     """A coroutine function that sends the call of a method of the core."""
 
     async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
-        call = made(of, *args, **kwargs)
-        if isinstance(call, Together):
-            return await self._runner.run_together(call)
-        return await (self._runner.run_repeated(call) if isinstance(call, Repeated) else self._runner.run(call))
+        then = kwargs.pop("then", None)
+        return await _run_async(self._runner, _joined(made(of, *args, **kwargs), then))
 
     return cast("Method[_P, Coroutine[Any, Any, T]]", _dressed(method, of))
 
@@ -203,8 +237,10 @@ def awaited(of: Callable[Concatenate[Any, _P], T]) -> Method[_P, Coroutine[Any, 
 def sent_in_parts(of: Callable[Concatenate[Any, _P], T], text: str) -> Method[_P, T]:
     """A method that sends the calls of a method of the core in a few requests; `text` describes it."""
 
-    def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> T:
-        return self._runner.in_parts(together(of, *args, **kwargs))
+    def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
+        then = kwargs.pop("then", None)
+        call = _joined(made(of, *args, **kwargs), then)
+        return self._runner.in_parts(call) if isinstance(call, Together) else _run(self._runner, call)
 
     return cast("Method[_P, T]", _dressed(method, of, text))
 
@@ -212,7 +248,9 @@ def sent_in_parts(of: Callable[Concatenate[Any, _P], T], text: str) -> Method[_P
 def awaited_in_parts(of: Callable[Concatenate[Any, _P], T], text: str) -> Method[_P, Coroutine[Any, Any, T]]:
     """A coroutine function that sends the calls of a method of the core in a few requests; see `sent_in_parts`."""
 
-    async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> T:
-        return await self._runner.in_parts(together(of, *args, **kwargs))
+    async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
+        then = kwargs.pop("then", None)
+        call = _joined(made(of, *args, **kwargs), then)
+        return await (self._runner.in_parts(call) if isinstance(call, Together) else _run_async(self._runner, call))
 
     return cast("Method[_P, Coroutine[Any, Any, T]]", _dressed(method, of, text))

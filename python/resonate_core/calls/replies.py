@@ -77,7 +77,7 @@ REPLY_MEMBER: Mapping[str, str] = {
         "tasks": "task.search",
         "schedule": "schedule.get schedule.create schedule.pause schedule.resume",
         "schedules": "schedule.search",
-        "job": "job.enqueue job.get job.start job.complete job.fail job.release job.snooze job.report",
+        "job": "job.enqueue job.get job.start job.complete job.fail job.release job.snooze job.report job.suspend",
         "jobs": "job.search job.claim job.enqueue_many job.start_many job.complete_many",
         "queue": "queue.set queue.get queue.pause queue.resume",
         "queues": "queue.list job.stats",

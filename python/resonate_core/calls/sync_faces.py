@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._core import Jobs as CoreJobs, Promises as CorePromises, Queues as CoreQueues, Schedules as CoreSchedules, Tasks as CoreTasks
 from .faces import SyncFace, sent
+from .graph import Graph
 
 __all__ = ["Jobs", "Promises", "Queues", "Schedules", "Tasks"]
 
@@ -72,6 +73,7 @@ class Jobs(SyncFace):
     release = sent(CoreJobs.release)
     snooze = sent(CoreJobs.snooze)
     report = sent(CoreJobs.report)
+    suspend = sent(CoreJobs.suspend)
     cancel = sent(CoreJobs.cancel)
     run = sent(CoreJobs.run)
     archive = sent(CoreJobs.archive)
@@ -81,6 +83,14 @@ class Jobs(SyncFace):
     archive_all = sent(CoreJobs.archive_all)
     delete_all = sent(CoreJobs.delete_all)
     search = sent(CoreJobs.search)
+
+    def graph(self, id: str | None = None) -> Graph:
+        """Return an empty graph of jobs: see `resonate_core.Graph`.
+
+        Args:
+            id: Of the graph; None: a random one.
+        """
+        return Graph(self._runner, id)
 
 
 class Queues(SyncFace):

@@ -26,13 +26,13 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .._core import Jobs, Store
+from .._core import Store
 from ..base.extras import how_to_install
 from ..calls.call import Call, Together, nothing
-from ..calls.made import data_of
+from ..calls.graph import GraphBuilder
 from ..errors import ResonateError
 from ..worker import WorkerTask
 
@@ -119,6 +119,7 @@ class RequestJobs:
     def __init__(self, resonate: Resonate) -> None:
         self._resonate = resonate
         self._calls: list[Call[Any]] = []
+        self._graphs: list[GraphBuilder] = []
         self._submitted = False
 
     def add_task(self, task: WorkerTask[..., Any], payload: Any = None, **options: Any) -> str:
@@ -140,6 +141,32 @@ class RequestJobs:
         id = request.setdefault("id", f"job-{uuid.uuid4().hex}")
         self._calls.append(Call("job.enqueue", request, nothing))
         return str(id)
+
+    def graph(self, id: str | None = None) -> GraphBuilder:
+        """Return an empty graph of jobs, which are enqueued with the others when the endpoint has returned.
+
+        Args:
+            id: Of the graph; None: a random one. The ids of its jobs are those that `resonate_core.Graph.add` returns.
+
+        Example:
+            >>> import asyncio
+            >>> worker = rc.worker.Worker()
+            >>> pick = worker.task("pick")(lambda part: part)
+            >>> resonate = Resonate(rc.Store(), worker=worker)
+            >>> async def main():
+            ...     async with resonate.lifespan():
+            ...         jobs = RequestJobs(resonate)
+            ...         graph = jobs.graph("order-7")
+            ...         graph.add("pick", pick, "left")
+            ...         graph.add("pack", "pack", after=["pick"])
+            ...         await jobs.enqueue()
+            ...         return resonate.store.jobs.get("order-7:pack").after
+            >>> asyncio.run(main())
+            ('order-7:pick',)
+        """
+        graph = GraphBuilder(id)
+        self._graphs.append(graph)
+        return graph
 
     async def submit(self, connection: Any, task: WorkerTask[..., Any], payload: Any = None, **options: Any) -> int:
         """Enqueue a job in the caller's own transaction: it is enqueued if and only if that transaction commits.
@@ -175,11 +202,17 @@ class RequestJobs:
             StoreError: The commit failed.
         """
         calls, self._calls = self._calls, []
+        graphs, self._graphs = [graph for graph in self._graphs if len(graph)], []
+        named: Callable[[ResonateError], ResonateError] | None = None
         try:
+            for graph in graphs:
+                call, named = graph.made()
+                calls.append(call)
             if calls:
                 await self._resonate.store.aio._runner.run_together(Together(calls, nothing))
-        except ResonateError as error:
-            raise type(error)(f"no background job was enqueued: {error}", error.status) from error
+        except ResonateError as refused:
+            error = named(refused) if named is not None and len(graphs) == 1 else refused
+            raise type(error)(f"no background job was enqueued: {error}", error.status) from refused
         finally:
             self.run_submitted()
 
@@ -196,7 +229,7 @@ _NO_TASK = "task must be a function of a worker (@worker.task), got {!r}; Starle
 def _enqueue_request(task: WorkerTask[..., Any], payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(task, WorkerTask):
         raise TypeError(_NO_TASK.format(task))
-    return data_of(Jobs.enqueue, task.type, task.payload(payload), **task._merged(options))
+    return task.order(payload, options)
 
 
 async def get_background_jobs(resonate: ResonateDep) -> AsyncIterator[RequestJobs]:

@@ -132,6 +132,20 @@ class Remote(Runner):
                 replies.append(reply)
         return replies
 
+    def each(self, calls: Sequence[Call[T]]) -> list[T | ResonateError]:
+        """Send calls once, in as few HTTP requests as the server allows; return the result or the refusal of each.
+
+        Raises:
+            ResonateError: See `exchange`.
+        """
+        found: list[T | ResonateError] = []
+        for call, reply in zip(calls, self.exchange([self._requests.request(call) for call in calls]), strict=True):
+            try:
+                found.append(self._requests.result(call, reply))
+            except ResonateError as error:
+                found.append(error)
+        return found
+
     def run_together(self, calls: Together[T]) -> T:
         """Refuse calls that are one transaction of several requests."""
         if calls.calls:

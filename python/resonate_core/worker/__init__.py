@@ -26,9 +26,12 @@ from __future__ import annotations
 
 from .._core import Job as JobRecord
 from ..base.log_lines import escape_lines
+from ..calls.graph_nodes import NodeOptions
 from .context import BatchContext, JobContext, current_batch, current_job
+from .dependencies import Dependencies
 from .drain import Drained, DrainedRun
 from .events import JobEvent
+from .graphs import WorkerGraph, chain
 from .options import JobOptions, JobsOptions, PeriodicOptions, TaskOptions
 from .outcomes import Failure, JobCancelled, JobError, Retry, Skip, Snooze
 from .periodic import Periodic
@@ -40,6 +43,7 @@ __all__ = [
     "BatchContext",
     "BatchTask",
     "Counts",
+    "Dependencies",
     "Drained",
     "DrainedRun",
     "Failure",
@@ -50,6 +54,7 @@ __all__ = [
     "JobOptions",
     "JobRecord",
     "JobsOptions",
+    "NodeOptions",
     "Periodic",
     "PeriodicOptions",
     "Retry",
@@ -57,7 +62,9 @@ __all__ = [
     "Snooze",
     "TaskOptions",
     "Worker",
+    "WorkerGraph",
     "WorkerTask",
+    "chain",
     "current_batch",
     "current_job",
 ]

@@ -151,6 +151,7 @@ class ByName:
         self._upcast = upcast
         self._alone = signature.first.name if first_alone and signature.first is not None else None
         self._contexts = [p.name for p in signature.contexts]
+        self._givers = signature.givers
         self._required = [p.name for p in signature.required]
         self._known = {p.name: p for p in signature.rest if p.kind not in (*MANY, *NAMELESS)}
         self._any_name = any(p.kind is p.VAR_KEYWORD for p in signature.rest)
@@ -164,7 +165,7 @@ class ByName:
         members = _read(context, self._upcast, self.decode)
         if not self._contexts:  # no second dictionary, which is faster
             return self._signature.function(**members)
-        return self._signature.function(**members, **dict.fromkeys(self._contexts, context))
+        return self._signature.function(**members, **{name: give(context) for name, give in self._givers.items()})
 
     def decode(self, data: Any) -> dict[str, Any]:
         """The arguments by name."""

@@ -44,6 +44,7 @@ class HandlerCall:
 
     Attributes:
         invoke: Calls the handler with a context.
+        takes_dependencies: Whether a parameter gets the dependencies of the job.
 
     Raises:
         TypeError: The handler cannot be called so, or an annotation has no JSON.
@@ -79,6 +80,7 @@ class HandlerCall:
         self._public = inspect.Signature(signature.rest)
         self._way = self._chosen(signature, unpack, upcast)
         self.invoke: Invoke = self._way.invoke
+        self.takes_dependencies = signature.takes_dependencies
 
     @staticmethod
     def _chosen(signature: Signature, unpack: bool | None, upcast: Upcast | None) -> Ignored | Raw | Whole | ByName:
@@ -177,6 +179,7 @@ class BatchCall:
     Attributes:
         invoke: Calls the handler with a context.
         read: Reads the payload of one job.
+        takes_dependencies: False; the context of each job has them.
 
     Raises:
         TypeError: It cannot be called so.
@@ -201,6 +204,7 @@ class BatchCall:
                 f"so, got {signature}"
             )
         self._signature = signature
+        self.takes_dependencies = False
         self.invoke: InvokeBatch = signature.whole(_payloads)
         hint = signature.hint(signature.first) if signature.first is not None else inspect.Parameter.empty
         elements = typing.get_args(hint)

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from .._core import Job
+from .dependencies import Dependencies, PromiseReader
 from .outcomes import JobCancelled
 from .report_buffer import ReportBuffer
 
@@ -45,9 +46,30 @@ class JobContext:
         'attempt 1 of r1, 60000 ms'
     """
 
-    __slots__ = ("_now", "job", "notify", "progress", "reason", "result", "started_at", "stopping", "timeout", "worker")
+    __slots__ = (
+        "_dependencies",
+        "_now",
+        "_reader",
+        "job",
+        "notify",
+        "progress",
+        "reason",
+        "result",
+        "started_at",
+        "stopping",
+        "timeout",
+        "worker",
+    )
 
-    def __init__(self, job: Job, worker: str, started_at: int, timeout: int | None, now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        worker: str,
+        started_at: int,
+        timeout: int | None,
+        now: Callable[[], int],
+        reader: PromiseReader | None = None,
+    ) -> None:
         self.job = job
         self.worker = worker
         self.started_at = started_at
@@ -58,6 +80,8 @@ class JobContext:
         self.progress: ReportBuffer | None = None
         self.notify: Callable[[], None] | None = None
         self._now = now
+        self._reader = reader
+        self._dependencies: Dependencies[Any] | None = None
 
     def __repr__(self) -> str:
         return f"JobContext(id={self.id!r}, type={self.type!r}, attempt={self.attempt}, reason={self.reason!r})"
@@ -76,6 +100,29 @@ class JobContext:
     def queue(self) -> str:
         """The queue that it came from."""
         return self.job.queue
+
+    @property
+    def dependencies(self) -> Dependencies[Any]:
+        """The results of what the job waited for (its ``after``), by id or, in a graph, by name.
+
+        All are read by one request when the first is asked for: ``await`` them first in an asynchronous handler.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> parse = worker.task("csv:parse")(lambda rows: sum(rows))
+            >>> @worker.task("csv:load")
+            ... def load(job: rc.worker.JobContext):
+            ...     return f"{job.dependencies['parse']} rows"
+            >>> graph = worker.graph("order-7")
+            >>> _ = graph.add("parse", parse, [1, 2])
+            >>> _ = graph.add("load", load, after="parse")
+            >>> _ = graph.enqueue()
+            >>> [(run.id, run.result) for run in worker.run_until_idle()]
+            [('order-7:parse', 3), ('order-7:load', '3 rows')]
+        """
+        if self._dependencies is None:
+            self._dependencies = Dependencies(self.job, self._reader)
+        return self._dependencies
 
     @property
     def retry_count(self) -> int:

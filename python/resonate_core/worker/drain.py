@@ -125,7 +125,7 @@ class _Drain:
                     periodic.ensure(client)
                 round = self._round()
                 if self._started:
-                    yield begin(self._started.popleft(), tasks, name, client.now(), client.now, self._parts.scope)
+                    yield begin(self._started.popleft(), tasks, name, client.now(), client.now, self._parts.scope, client)
                 elif round.room and not round.taken and not self._move(round.next_at):
                     self.drained.idle = True
                     return
@@ -187,8 +187,9 @@ class _Drain:
 
     def _others_wait(self) -> bool:
         """Return whether jobs wait that have a handler: for a job without one, no move of the clock helps."""
-        waiting = self._client.waiting(names_of(self._parts.settings.queues))
-        return waiting > sum(self._waits(id) for id in self._without_handler)
+        queues = names_of(self._parts.settings.queues)
+        handled = self._client.waiting(queues) > sum(self._waits(id) for id in self._without_handler)
+        return handled or self._client.awaits_time(queues)
 
     def _waits(self, id: str) -> bool:
         try:

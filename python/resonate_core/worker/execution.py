@@ -13,6 +13,7 @@ from .._core import Job
 from ..base.standstills import awaits
 from ..explain.unknown_types import streak
 from .context import BatchContext, JobContext, current
+from .dependencies import PromiseReader
 from .outcomes import (
     COMPLETED,
     TIMED_OUT,
@@ -67,17 +68,26 @@ class Attempt:
         started_at: When it begins, in Unix ms.
         timeout: How long it may take, in ms.
         now: Returns the present instant.
+        reader: Reads what the job waited for.
     """
 
     __slots__ = ("context", "execution", "id", "job", "reported", "timer", "version")
 
     execution: Execution
 
-    def __init__(self, job: Job, worker: str, started_at: int, timeout: int | None, now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        worker: str,
+        started_at: int,
+        timeout: int | None,
+        now: Callable[[], int],
+        reader: PromiseReader | None = None,
+    ) -> None:
         self.job = job
         self.id = job.id
         self.version = job.version
-        self.context = JobContext(job, worker, started_at, timeout, now)
+        self.context = JobContext(job, worker, started_at, timeout, now, reader)
         self.timer: asyncio.TimerHandle | None = None
         self.reported = False  # whether its outcome was reported, or is to be ignored
 
@@ -216,7 +226,15 @@ class BatchExecution(Execution):
         return [(attempt, next(outcomes) if outcome is None else outcome) for attempt, outcome in together]
 
 
-def begin(item: WorkItem, tasks: Tasks, worker: str, started_at: int, now: Callable[[], int], scope: Context) -> Execution:
+def begin(
+    item: WorkItem,
+    tasks: Tasks,
+    worker: str,
+    started_at: int,
+    now: Callable[[], int],
+    scope: Context,
+    reader: PromiseReader | None = None,
+) -> Execution:
     """Begin the attempts of a work item: the shorter timeout holds, of the job and of the task.
 
     Args:
@@ -226,6 +244,7 @@ def begin(item: WorkItem, tasks: Tasks, worker: str, started_at: int, now: Calla
         started_at: The present instant, in Unix ms.
         now: Returns the present instant, later.
         scope: The context variables of the worker's start, of which the call gets a copy.
+        reader: Reads what the jobs waited for.
     """
     task = tasks.get(item[0].type)
     of_task = None if task is None else task.timeout
@@ -234,7 +253,7 @@ def begin(item: WorkItem, tasks: Tasks, worker: str, started_at: int, now: Calla
         timeout = job.timeout
         if of_task is not None:
             timeout = of_task if timeout is None else min(timeout, of_task)
-        attempts.append(Attempt(job, worker, started_at, timeout, now))
+        attempts.append(Attempt(job, worker, started_at, timeout, now, reader))
     own = scope.copy()
     own.run(awaits.set, [])
     return BatchExecution(attempts, task, own) if isinstance(task, BatchTask) else Execution(attempts, task, own)
@@ -306,17 +325,22 @@ def _call(context: JobContext | BatchContext, task: Any, middleware: Iterable[Mi
     return None
 
 
+async def _invoked(context: Any, task: Any) -> Any:
+    if task.call.takes_dependencies:
+        await context.dependencies
+    made = task.invoke(context)
+    return await awaited_here(made) if inspect.isawaitable(made) else made
+
+
 async def _call_async(context: JobContext | BatchContext, task: Any, middleware: Iterable[Middleware]) -> BaseException | None:
     """Do as `_call`, in an event loop. A cancellation is returned, too."""
     token = current.set(context)
     try:
         if not middleware:  # nothing is entered, which is faster
-            made = task.invoke(context)
-            context.result = await awaited_here(made) if inspect.isawaitable(made) else made
+            context.result = await _invoked(context, task)
         else:
             with _inside(middleware, context):
-                made = task.invoke(context)
-                context.result = await awaited_here(made) if inspect.isawaitable(made) else made
+                context.result = await _invoked(context, task)
     except BaseException as error:
         return error
     finally:

@@ -126,7 +126,7 @@ class Executor:
         now = self._client.now()
         for _ in range(count):
             item = self.ready.popleft()
-            execution = begin(item, self._registry.tasks, self._settings.name, now, self._client.now, self._scope)
+            execution = begin(item, self._registry.tasks, self._settings.name, now, self._client.now, self._scope, self._client)
             for attempt in execution.attempts:
                 self._began(attempt, now)
             self._free -= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from .._core import Job, Jobs
+from .._core import Job, Jobs, Promise
 from ..calls.call import Call, refusal
 from ..calls.made import call
 from ..calls.wakeup import Watching
@@ -36,7 +36,7 @@ Held = tuple[str, int]
 
 #: The most jobs that one request names: a server limits the size of a request.
 MOST = 1000
-#: The states of jobs that are neither settled nor archived.
+#: The states of jobs that are neither settled nor archived, and wait for nothing else than time or a worker.
 WAITING = ("scheduled", "pending", "claimed", "running", "retry")
 #: Statuses of refusals that mean that the worker does not hold the job any more.
 NOT_HELD = (404, 409)
@@ -137,11 +137,20 @@ class JobSource(Protocol):
     def delete(self, id: str) -> None:
         """Delete a job."""
 
+    def run(self, call: Call[T]) -> T:
+        """Run a call, such as the request of a graph."""
+
+    def promises(self, ids: Sequence[str]) -> list[Promise | None]:
+        """Return the promises with these ids, by one request if the client can; None for one that does not exist."""
+
     def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[Job]:
         """Return the scheduled jobs of all queues whose ids match a pattern and that have these tags, up to a thousand."""
 
     def waiting(self, queues: Iterable[str]) -> int:
         """Return how many jobs these queues have that are `WAITING`; those of paused queues do not count."""
+
+    def awaits_time(self, queues: Iterable[str]) -> bool:
+        """Return whether a job of these queues waits for something that ends by itself at some instant, such as a timer."""
 
     async def apart(self, function: Callable[[], T]) -> T:
         """Call a function that makes requests, in a thread of the client, so that the event loop does not wait for it."""

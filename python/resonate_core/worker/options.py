@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from .._core import wire_fields
+from ..calls.graph_nodes import After
 from ..calls.values import Duration
 
 __all__ = ["OF_ONE_JOB", "OPTIONS", "JobOptions", "JobsOptions", "PeriodicOptions", "TaskOptions"]
@@ -50,6 +51,8 @@ class JobsOptions(PeriodicOptions, total=False):
     good_until: int | None
     deadline: int | None
     sent_at: int | None
+    after: After | None
+    after_failed: Literal["cancel", "run"] | None
 
 
 class JobOptions(PeriodicOptions, total=False):
@@ -66,10 +69,14 @@ class JobOptions(PeriodicOptions, total=False):
     good_until: int | None
     deadline: int | None
     sent_at: int | None
+    after: After | None
+    after_failed: Literal["cancel", "run"] | None
 
 
 #: The options that only a single job may have.
-OF_ONE_JOB = frozenset({"id", "ids", "process_at", "process_in", "good_until", "deadline", "unique_key", "sent_at"})
+OF_ONE_JOB = frozenset(
+    {"id", "ids", "process_at", "process_in", "good_until", "deadline", "unique_key", "sent_at", "after", "after_failed"}
+)
 _OPTIONS_OF_JOBS = {str(member["argument"]) for member in wire_fields()["job.enqueue"]} - {"type", "payload"}
 #: The options of a job that a task may have for all of its jobs (JOBS 2).
 OPTIONS = frozenset(_OPTIONS_OF_JOBS | {"headers"}) - OF_ONE_JOB

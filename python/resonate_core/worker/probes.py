@@ -20,7 +20,7 @@ def refuse_options(type: str, options: Mapping[str, Any]) -> None:
 
     Args:
         type: Of the jobs.
-        options: As of `Store.jobs.enqueue`. A ``unique_for`` may lack its key, which a job can add.
+        options: As of `Store.jobs.enqueue`. A ``unique_for`` may lack its key, and ``after_failed`` its ``after``, which a job can add.
 
     Raises:
         Invalid: An option out of its range.
@@ -30,10 +30,13 @@ def refuse_options(type: str, options: Mapping[str, Any]) -> None:
 
 
 def _probe(type: str, options: Mapping[str, Any]) -> None:
-    key = {"unique_key": "any"} if options.get("unique_for") is not None and options.get("unique_key") is None else {}
+    added = {"unique_key": "any"} if options.get("unique_for") is not None and options.get("unique_key") is None else {}
+    if options.get("after_failed") is not None:
+        added["after"] = "any"
     with Store(clock=ManualClock()) as store:
+        store.promises.create("any", timeout=1)
         try:
-            store.jobs.enqueue(type, **{**options, **key})
+            store.jobs.enqueue(type, **{**options, **added})
         except (TypeError, Invalid) as error:
             if len(options) > 1:
                 for name, value in options.items():  # a refused one is named with its value

@@ -11,13 +11,15 @@ from .._core import Job
 from ..errors import Invalid
 from .calling import Upcast
 from .execution import Middleware, as_middleware
+from .graphs import WorkerGraph
 from .job_source import JobSourceOwner
 from .listening import Listening
 from .option_values import name_or_none, text
 from .options import OPTIONS, JobOptions, PeriodicOptions, TaskOptions
 from .periodic import Periodic
 from .probes import refuse_options
-from .tasks import BatchTask, RetryOn, WorkerTask, refuse_unknown, require_key
+from .task_rules import RetryOn, refuse_unknown, require_key
+from .tasks import BatchTask, WorkerTask
 from .tracing import Tracing, tracing as make_tracing
 
 if TYPE_CHECKING:
@@ -78,6 +80,30 @@ class Registry(Listening):
         """The middleware that runs around every handler, the outermost first."""
         traced = self.tracing()
         return self.middleware if traced is None else [traced.around, *self.middleware]
+
+    def graph(self, id: str | None = None) -> WorkerGraph:
+        """Return an empty graph of jobs, for the store or server of the worker: see `resonate_core.Graph`.
+
+        Args:
+            id: Of the graph; None: a random one.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> @worker.task("order:pick")
+            ... def pick(part: str) -> str:
+            ...     return part.upper()
+            >>> @worker.task("order:pack")
+            ... def pack(parts: rc.worker.Dependencies[str]) -> str:
+            ...     return " and ".join(parts.values())
+            >>> graph = worker.graph("order-7")
+            >>> _ = graph.add("left", pick.node("left part"))
+            >>> _ = graph.add("right", pick.using(priority=1), "right part")
+            >>> _ = graph.add("pack", pack, after=["left", "right"])
+            >>> _ = graph.enqueue()
+            >>> worker.run_until_idle().runs[-1].result
+            'LEFT PART and RIGHT PART'
+        """
+        return WorkerGraph(self._clients, self.tracing, id)
 
     @property
     def has_async(self) -> bool:

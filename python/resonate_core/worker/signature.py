@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import typing
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from .._core import Value
 from .context import JobContext
-from .conversion import holds_members, kinds_of, read_hints
+from .conversion import conversion, holds_members, kinds_of, read_hints
+from .dependencies import Dependencies
 
 __all__ = ["MANY", "NAMELESS", "WHOLE", "Signature", "is_a", "is_async", "is_generator", "wraps_async"]
 
@@ -19,7 +21,7 @@ _Context = TypeVar("_Context")
 #: The name of the parameter that gets the whole payload.
 WHOLE = "payload"
 #: What a parameter gets at each call, in place of a default.
-_CONTEXT, _PAYLOAD = object(), object()
+_PAYLOAD = object()
 _FIRST = inspect.Parameter(WHOLE, inspect.Parameter.POSITIONAL_ONLY)
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 #: The kinds of parameters that get any number of arguments, and of those without a name.
@@ -66,13 +68,34 @@ def is_a(hint: Any, kind: type) -> bool:
     """Return whether an annotation is this class, or a union with it: a function that is also called directly has `JobContext | None`."""
     if isinstance(hint, str):
         return kind.__name__ in re.split(r"[^\w]+", hint)
-    return any(each is kind for each in kinds_of(hint))
+    return any(each is kind or typing.get_origin(each) is kind for each in kinds_of(hint))
+
+
+class _Given(NamedTuple):
+    """A parameter that gets the context, or what it has."""
+
+    by: Callable[[Any], Any]
+
+
+def _itself(context: Any) -> Any:
+    return context
+
+
+def _giver(hint: Any, named: str) -> Callable[[Any], Any]:
+    """Return the function that takes the dependencies from a context, with the type of the annotation."""
+    found = [typing.get_args(each) for each in kinds_of(hint) if typing.get_origin(each) is Dependencies]
+    made = conversion(found[0][0], named) if found else None
+    if made is None:
+        return lambda context: context.dependencies
+    return lambda context: context.dependencies.typed(made)
 
 
 class Signature:
-    """The parameters of a handler: those that get the context, and those that the payload is for.
+    """The parameters of a handler: those that get the context or the dependencies, and those that the payload is for.
 
     Attributes:
+        takes_dependencies: Whether a parameter gets the dependencies of the job.
+        givers: What the parameters of the first kind get, by name.
         first: The parameter that gets a single argument; None: it takes none by position.
         takes_one: Whether it can be called with one argument, beside the contexts.
         accepts: Whether there is a parameter for the payload.
@@ -86,6 +109,14 @@ class Signature:
         except ValueError:  # a C function without a signature
             self.parameters = [_FIRST]
         self.contexts = [p for p in self.parameters if p.kind not in MANY and is_a(self.hints.get(p.name), context)]
+        self.givers: dict[str, Callable[[Any], Any]] = {p.name: _itself for p in self.contexts}
+        self.takes_dependencies = False
+        if context is JobContext:
+            for p in self.parameters:
+                if p.kind not in MANY and is_a(self.hints.get(p.name), Dependencies):
+                    self.contexts.append(p)
+                    self.takes_dependencies = True
+                    self.givers[p.name] = _giver(self.hints[p.name], f"parameter {p.name!r} of {function!r}")
         self.rest = [p for p in self.parameters if p not in self.contexts]
         self.required = [p for p in self.rest if p.default is p.empty and p.kind not in MANY]
         places = (*_POSITIONAL, inspect.Parameter.VAR_POSITIONAL)
@@ -119,14 +150,17 @@ class Signature:
         filled = [p for p in self.parameters if p.kind in _POSITIONAL]
         while filled and filled[-1] is not first and filled[-1] not in self.contexts:
             filled.pop()  # parameters after the last one that gets a value keep their defaults
-        values = [_CONTEXT if p in self.contexts else _PAYLOAD if p is first else p.default for p in filled]
+        values = [_Given(self.givers[p.name]) if p in self.contexts else _PAYLOAD if p is first else p.default for p in filled]
+        givers = self.givers
         by_name = [p.name for p in self.contexts if p.kind is p.KEYWORD_ONLY]
         many = first is not None and first.kind is first.VAR_POSITIONAL
 
         def call(context: _Context) -> Any:
-            given = [context if value is _CONTEXT else read(context) if value is _PAYLOAD else value for value in values]
+            given = [
+                value.by(context) if type(value) is _Given else read(context) if value is _PAYLOAD else value for value in values
+            ]
             if many and not (isinstance(context, JobContext) and context.job.payload.data is None):
                 given.append(read(context))
-            return function(*given, **dict.fromkeys(by_name, context))
+            return function(*given, **{name: givers[name](context) for name in by_name})
 
         return call

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from .._core import Job, ManualClock, Store
-from ..calls.call import envelope
+from .._core import Job, ManualClock, Promise, Store
+from ..base.instants import NEVER
+from ..calls.call import Call, envelope, refusal
 from ..calls.store_threads import call_apart
 from ..errors import NotFound, ResonateError
-from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_call, refusal, unless_held
+from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_call, unless_held
 from .outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -101,12 +102,38 @@ class StoreClient:
     def delete(self, id: str) -> None:
         self._jobs.delete(id)
 
+    def run(self, call: Call[T]) -> T:
+        ((status, answer),) = self.store._run_calls([envelope(call.kind, call.data, "worker")])
+        return call.result(status, answer)
+
+    def promises(self, ids: Sequence[str]) -> list[Promise | None]:
+        """Read them in one transaction."""
+        found: list[Promise | None] = []
+        for status, answer in self.store._run_calls([envelope("promise.get", {"id": id}, "worker") for id in ids]):
+            if status >= 400 and status != 404:
+                raise refusal(status, str(answer))
+            found.append(answer if status < 400 else None)
+        return found
+
     def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[Job]:
         return cast("Sequence[Job]", self._jobs.search(ids, state="scheduled", tags=tags, limit=1000))
 
     def waiting(self, queues: Iterable[str]) -> int:
         found = [each for each in map(self._stats_of, set(queues)) if each is not None and not each["paused"]]
         return sum(each["counts"][state] for each in found for state in WAITING)
+
+    def awaits_time(self, queues: Iterable[str]) -> bool:
+        found = [each for each in map(self._stats_of, set(queues)) if each is not None and not each["paused"]]
+        with_some = [str(each["name"]) for each in found if each["counts"]["waiting"]]
+        return any(
+            map(self._is_timed, (job for name in with_some for job in self._jobs.search(queue=name, state="waiting", limit=1000)))
+        )
+
+    def _is_timed(self, job: Job) -> bool:
+        if job.deadline is not None or (job.good_until is not None and not job.attempts):
+            return True
+        awaited = self.promises((job.awaits or {}).get("ids", ()))
+        return any(one is not None and one.state == "pending" and one.timeout_at < NEVER for one in awaited)
 
     def _stats_of(self, queue: str) -> dict[str, Any] | None:
         try:

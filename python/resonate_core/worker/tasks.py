@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import functools
 import logging
 import types
@@ -11,9 +10,11 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from .._core import Job, Jobs
-from ..calls.made import data_of
+from ..calls.graph import jobs_then
+from ..calls.graph_nodes import Node, ToRun, ids_of
+from ..calls.made import data_of, together
 from ..calls.values import milliseconds
-from ..errors import Invalid
+from ..errors import Invalid, ResonateError
 from ..submission import DEFAULT_SCHEMA, submit
 from .calling import BatchCall, HandlerCall, Read, Upcast, is_async
 from .groups import is_retried
@@ -23,73 +24,17 @@ from .options import OF_ONE_JOB, OPTIONS, JobOptions, JobsOptions
 from .probes import refuse_options
 from .results import refuse_future
 from .signature import is_generator, wraps_async
+from .task_rules import RetryOn, refuse_unknown, require_key, retry_predicate
 from .tracing import Tracing
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["BatchTask", "RetryOn", "WorkerTask", "refuse_unknown", "require_key"]
+__all__ = ["BatchTask", "WorkerTask"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _log = logging.getLogger("resonate_core.worker")
-
-RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
-
-
-def _predicate(retry_on: RetryOn | None) -> Callable[[BaseException], bool]:
-    if retry_on is None:
-        return lambda error: True
-    kinds = (retry_on,) if isinstance(retry_on, type) else retry_on
-    if isinstance(kinds, tuple) and all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
-        types: tuple[type[BaseException], ...] = kinds
-        return lambda error: isinstance(error, types)
-    if isinstance(kinds, tuple) or not callable(kinds) or is_async(kinds) or is_generator(kinds):
-        raise TypeError(f"retry_on must be types of exceptions or a synchronous function of one, got {retry_on!r}")
-    return kinds
-
-
-def require_key(type: str, options: Mapping[str, Any]) -> None:
-    """Refuse a unique_for without a unique_key, which would have no effect.
-
-    Args:
-        type: Of the job.
-        options: Of the job, those of its task among them.
-
-    Raises:
-        Invalid: There is a unique_for and no unique_key.
-    """
-    if options.get("unique_for") is not None and options.get("unique_key") is None:
-        raise Invalid(
-            f"unique_for needs a unique_key, got none for a job of type {type!r}: "
-            "give the job a unique_key, or leave out unique_for, also of the task"
-        )
-
-
-def refuse_unknown(whose: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse options that do not exist.
-
-    Args:
-        whose: The owner of the options, such as ``a job``.
-        given: Their names.
-        known: The names that exist.
-
-    Raises:
-        TypeError: A name is not known; the error has the closest one.
-
-    Example:
-        >>> from resonate_core.worker.tasks import refuse_unknown
-        >>> refuse_unknown("a job", ["max_retrys"], ["max_retries", "queue"])
-        Traceback (most recent call last):
-        ...
-        TypeError: a job has no option max_retrys, did you mean max_retries? There are max_retries, queue
-    """
-    names = sorted(known)
-    unknown = sorted(set(given).difference(names))
-    if unknown:
-        near = difflib.get_close_matches(unknown[0], names, 1)
-        hint = f", did you mean {near[0]}?" if near else "."
-        raise TypeError(f"{whose} has no option {', '.join(unknown)}{hint} There are {', '.join(names)}")
 
 
 class WorkerTask(Generic[P, R]):
@@ -156,7 +101,7 @@ class WorkerTask(Generic[P, R]):
         self._bind(function, unpack, upcast, names)
         refuse_future(type, function, self.call.hints)
         self.invoke: Callable[[Any], Any] = self.call.invoke
-        self._retries = _predicate(retry_on)
+        self._retries = retry_predicate(retry_on)
         functools.update_wrapper(self, function)
 
     def _bind(self, function: Callable[P, R], unpack: bool | None, upcast: Upcast | None, names: Mapping[str, Any]) -> None:
@@ -253,7 +198,9 @@ class WorkerTask(Generic[P, R]):
         """
         refuse_unknown("a job", options, OPTIONS | OF_ONE_JOB)
         if options:
-            refuse_options(self.type, {name: value for name, value in options.items() if name != "ids"})
+            refuse_options(self.type, {name: value for name, value in options.items() if name not in ("ids", "after")})
+        if (after := options.get("after")) is not None:
+            ids_of(after)
         other = copy.copy(self)
         other._preset = {**self._preset, **options}
         return other
@@ -296,8 +243,8 @@ class WorkerTask(Generic[P, R]):
             payload: What the handler is called with (see `Worker.task`): an object of its arguments by name, or the whole payload.
                 Anything JSON-able, a value of the annotated type, bytes, or a `Value`.
             options: As of `store.jobs.enqueue`, over those of the task: id, queue, group, priority, process_in, process_at, timeout,
-                deadline, good_until, max_retries, retry_policy, retention, unique_key, … ; ``good_for`` is a good_until, counted
-                from when the job can first run.
+                deadline, good_until, max_retries, retry_policy, retention, unique_key, after, after_failed, … ; ``good_for`` is a
+                good_until, counted from when the job can first run.
 
         Returns:
             The job.
@@ -321,6 +268,44 @@ class WorkerTask(Generic[P, R]):
             job = self._clients.client.enqueue(self.type, given, traced)
             name(job.id)
             return job
+
+    def order(self, payload: Any = None, options: Mapping[str, Any] = types.MappingProxyType({})) -> dict[str, Any]:
+        """Return the data of the request `job.enqueue` for a job, which is not sent.
+
+        Args:
+            payload: As of `enqueue`.
+            options: As of `enqueue`.
+
+        Raises:
+            Invalid: As `enqueue` does for its arguments.
+
+        Example:
+            >>> worker = rc.worker.Worker()
+            >>> worker.task("hello", priority=3)(print).order("world", {"id": "h1"})
+            {'id': 'h1', 'queue': 'default', 'type': 'hello', 'payload': {'data': 'IndvcmxkIg=='}, 'priority': 3}
+        """
+        return data_of(Jobs.enqueue, self.type, self.payload(payload), **self._merged(options))
+
+    def node(self, *args: P.args, **kwargs: P.kwargs) -> Node:
+        """Return a job for a graph, a `chain` or ``then``: a call of the function, as of `delay`. Its options come by `using`.
+
+        Args:
+            args: As of the function.
+            kwargs: As of the function.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> @worker.task("fetch")
+            ... def fetch(url: str) -> str:
+            ...     return f"page of {url}"
+            >>> @worker.task("index")
+            ... def index(pages: rc.worker.Dependencies[str]) -> list[str]:
+            ...     return list(pages.values())
+            >>> _ = rc.worker.chain(fetch.node("a.example"), index).enqueue()
+            >>> [run.result for run in worker.run_until_idle()]
+            ['page of a.example', ['page of a.example']]
+        """
+        return Node(self, self._payload_of(args, kwargs))
 
     def submit(
         self, connection: Any, payload: Any = None, *, schema: str = DEFAULT_SCHEMA, **options: Unpack[JobOptions]
@@ -347,22 +332,19 @@ class WorkerTask(Generic[P, R]):
             Traceback (most recent call last):
             resonate_core.errors.Unsupported: connection must be of sqlite3, aiosqlite, psycopg, asyncpg, SQLAlchemy or Django, got None
         """
-        return submit(
-            connection,
-            "job.enqueue",
-            data_of(Jobs.enqueue, self.type, self.payload(payload), **self._merged(options)),
-            schema=schema,
-        )
+        return submit(connection, "job.enqueue", self.order(payload, options), schema=schema)
 
-    def enqueue_many(self, payloads: Iterable[Any], **options: Unpack[JobsOptions]) -> Sequence[Job]:
-        """Enqueue a job for each payload, in one transaction, all or none; over a URL each on its own.
+    def enqueue_many(self, payloads: Iterable[Any], *, then: ToRun | None = None, **options: Unpack[JobsOptions]) -> Sequence[Job]:
+        """Enqueue a job for each payload, in one transaction, all or none; over a URL, unless there is a `then`, each on its own.
 
         Args:
             payloads: One for each job.
+            then: A job that runs when all of these have ended, also if some have failed: a task, a type, or a `Node`. It reads
+                their outcomes by `JobContext.dependencies`. With ``after_failed="cancel"`` of its own, the first failure cancels it.
             options: As of `enqueue`, for all of them; ``ids`` names them.
 
         Returns:
-            The jobs, in order.
+            The jobs, in order; the last one is that of `then`.
 
         Raises:
             Conflict: An id is another job's.
@@ -373,13 +355,38 @@ class WorkerTask(Generic[P, R]):
             >>> _ = task.enqueue_many(range(3), ids=["a", "b", "c"])
             >>> sorted((run.id, run.result) for run in worker.run_until_idle().runs)
             [('a', 0), ('b', 1), ('c', 4)]
+            >>> @worker.task("sum")
+            ... def add(squares: rc.worker.Dependencies[int]) -> int:
+            ...     return sum(squares.values())
+            >>> _ = task.enqueue_many(range(4), then=add)
+            >>> worker.run_until_idle().runs[-1].result
+            14
         """
         given, merged = [self.payload(each) for each in payloads], self._merged(options)
         tracing = self._tracing()
         if tracing is None:
-            return self._clients.client.enqueue_many(self.type, given, merged)
+            return self._enqueue_many(given, merged, then)
         with tracing.producing(self.type, merged, len(given)) as (traced, _):
-            return self._clients.client.enqueue_many(self.type, given, traced)
+            own = merged.get("tags") or {}
+            return self._enqueue_many(given, traced, then, {name: tag for name, tag in traced["tags"].items() if name not in own})
+
+    def _enqueue_many(
+        self,
+        given: Sequence[Any],
+        merged: Mapping[str, Any],
+        then: ToRun | None,
+        traced: Mapping[str, str] = types.MappingProxyType({}),
+    ) -> Sequence[Job]:
+        client = self._clients.client
+        if then is None:
+            return client.enqueue_many(self.type, given, merged)
+        orders = [call.data for call in together(Jobs.enqueue_many, self.type, given, **merged).calls]
+        call, named = jobs_then(orders, then, traced)
+        try:
+            enqueued = client.run(call)
+        except ResonateError as error:
+            raise named(error) from error
+        return list(enqueued)
 
     async def enqueue_async(self, payload: Any = None, **options: Unpack[JobOptions]) -> Job:
         """As `enqueue`, without blocking the event loop while the store commits.
@@ -397,11 +404,14 @@ class WorkerTask(Generic[P, R]):
         """
         return await self._apart(lambda: self.enqueue(payload, **options))
 
-    async def enqueue_many_async(self, payloads: Iterable[Any], **options: Unpack[JobsOptions]) -> Sequence[Job]:
+    async def enqueue_many_async(
+        self, payloads: Iterable[Any], *, then: ToRun | None = None, **options: Unpack[JobsOptions]
+    ) -> Sequence[Job]:
         """As `enqueue_many`, without blocking the event loop while the store commits.
 
         Args:
             payloads: One for each job.
+            then: As of `enqueue_many`.
             options: As of `enqueue`.
 
         Example:
@@ -411,7 +421,7 @@ class WorkerTask(Generic[P, R]):
             >>> len(asyncio.run(task.enqueue_many_async([1, 2])))
             2
         """
-        return await self._apart(lambda: self.enqueue_many(payloads, **options))
+        return await self._apart(lambda: self.enqueue_many(payloads, then=then, **options))
 
     async def _apart(self, function: Callable[[], T]) -> T:
         client = await self._clients.client_apart()
@@ -423,6 +433,8 @@ class WorkerTask(Generic[P, R]):
         merged = {**self.options, **options}
         if self._lifecycle is not None:
             merged.setdefault("lifecycle", self._lifecycle)
+        if merged.get("after") is not None:
+            merged["after"] = ids_of(merged["after"])
         require_key(self.type, merged)
         # An option of the task gives way to one of the job; the store refuses the call's own contradictions.
         if merged.get("good_until") is not None and "good_for" not in options:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from .. import errors
-from .._core import Job, JobBatch, Jobs as CoreJobs, SystemClock
+from .._core import Job, JobBatch, Jobs as CoreJobs, Promise, Promises, SystemClock
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..calls.call import Call, refusal
 from ..calls.made import call, made, together
@@ -167,12 +167,27 @@ class UrlClient:
     def delete(self, id: str) -> None:
         self._remote.run(call(CoreJobs.delete, id))
 
+    def run(self, call: Call[T]) -> T:
+        return self._remote.run(call)
+
+    def promises(self, ids: Sequence[str]) -> list[Promise | None]:
+        """Read them by requests that share an HTTP request, if the server takes batches."""
+        found: list[Promise | None] = []
+        for answer in self._remote.each([call(Promises.get, id) for id in ids]):
+            if isinstance(answer, errors.ResonateError) and not isinstance(answer, errors.NotFound):
+                raise answer
+            found.append(answer if isinstance(answer, Promise) else None)
+        return found
+
     def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[Job]:
         found = self._remote.run(call(CoreJobs.search, ids, state="scheduled", tags=tags, limit=1000))
         return list(found)
 
     def waiting(self, queues: Iterable[str]) -> int:
         raise errors.Unsupported("the queues of a server are not drained: run_until_idle is for a store with a ManualClock")
+
+    def awaits_time(self, queues: Iterable[str]) -> bool:
+        return self.waiting(queues) > 0
 
     async def apart(self, function: Callable[[], T]) -> T:
         """Call it in a thread. The wait for a thread has the time limit of an answer."""

@@ -71,6 +71,16 @@ def app_of(store: Any, **options: Any) -> FastAPI:
         background.add_task(mail, "ada", id="taken")
         return "not sent"
 
+    @app.post("/graph")
+    async def graph(background: BackgroundJobs, after: str = "mail") -> list[str]:
+        before = background.add_task(mail, "bob", id="before")
+        graph = background.graph("g")
+        return [graph.add("count", count.using(queue="default").node(2), after=after), graph.add("mail", mail, "ada", after=before)]
+
+    @app.post("/after")
+    async def after(background: BackgroundJobs) -> str:
+        return background.add_task(mail, "eve", id="last", after=background.add_task(mail, "ada"), after_failed="run")
+
     @app.post("/plain")
     async def plain_function(background: BackgroundJobs) -> None:
         background.add_task(print, "ada")  # type: ignore[arg-type]
@@ -117,6 +127,28 @@ def test_a_synchronous_endpoint_adds_jobs_too(store: rc.Store) -> None:
         ids = [client.post("/sync").json() for _ in range(3)]
         assert sorted(job.id for job in store.jobs.search()) == sorted(ids)
         assert [run.result for run in worker.run_until_idle()] == ["sent to ada"] * 3
+
+
+def test_jobs_of_one_request_wait_for_each_other(store: rc.Store) -> None:
+    with TestClient(app_of(store)) as client:
+        assert client.post("/graph").json() == ["g:count", "g:mail"]
+        assert client.post("/after").json() == "last"
+        assert {job.id: job.after for job in store.jobs.search() if job.state == "waiting"} == {
+            "g:count": ("g:mail",),
+            "g:mail": ("before",),
+            "last": store.jobs.get("last").after,
+        }
+        assert store.jobs.get("last").after_failed == "run"
+        ran = [run.id for run in worker.run_until_idle()]
+    assert ran.index("before") < ran.index("g:mail") < ran.index("g:count")
+    assert store.jobs.get("g:mail").state == store.jobs.get("last").state == "completed"
+
+
+def test_a_refused_node_refuses_all_jobs_of_the_request(store: rc.Store) -> None:
+    with TestClient(app_of(store)) as client, pytest.raises(rc.Unprocessable) as raised:
+        client.post("/graph", params={"after": "nothing"})
+    assert str(raised.value).startswith("no background job was enqueued: node 'count' of graph 'g': awaited promise")
+    assert list(store.jobs.search()) == []
 
 
 @pytest.mark.parametrize(("path", "status"), [("/refused", 409), ("/raises", 500), ("/plain", 500), ("/option", 500)])

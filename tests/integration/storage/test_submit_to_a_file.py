@@ -317,7 +317,7 @@ def test_a_file_has_no_schemas(shop: sqlite3.Connection) -> None:
 
 
 def test_another_copy_of_the_library(shop: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resonate_core.submission._source_id", lambda: "2026-01-01 of another build")
+    monkeypatch.setattr("resonate_core.calls.submission._source_id", lambda: "2026-01-01 of another build")
     with pytest.raises(rc.Unsupported, match=r"got another copy \(2026-01-01 of another build\): two copies lose"):
         submit(shop, "a")
 

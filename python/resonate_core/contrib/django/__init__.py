@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .backend import ResonateBackend
     from .declaration import ResonateTask
+    from .graphs import TaskGraph
     from .testing import ResonateTestBackend
 
-__all__ = ["ResonateBackend", "ResonateTask", "ResonateTestBackend", "submit", "task", "task_backends"]
+__all__ = ["ResonateBackend", "ResonateTask", "ResonateTestBackend", "TaskGraph", "graph", "submit", "task", "task_backends"]
 
 _HOMES = {
     "ResonateBackend": "backend",
     "ResonateTask": "declaration",
     "ResonateTestBackend": "testing",
+    "TaskGraph": "graphs",
+    "graph": "graphs",
     "submit": "requests",
     "task": "declaration",
     "task_backends": "framework",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from django.core.checks import CheckMessage
 from django.db import connections
 from django.utils import timezone
 
-from resonate_core import Job, Store
+from resonate_core import Job, Store, Value
 from resonate_core._core import Jobs
 from resonate_core.calls.call import envelope
 from resonate_core.calls.made import data_of
@@ -28,7 +28,7 @@ from .ids import new_id
 from .instants import to_datetime, to_ms
 from .options import Options, problem_of_job, read
 from .pending import Pending, in_transaction, waiting
-from .results import BACKEND_TAG, PRIORITY_TAG, result_of
+from .results import BACKEND_TAG, PRIORITY_TAG, arguments_of_payload, result_of
 from .stores import store_at
 
 __all__ = ["ResonateBackend", "store_priority"]
@@ -124,11 +124,18 @@ class ResonateBackend(BaseTaskBackend):
             ValueError: Likewise, such as a NaN.
             StoreBusy: Other processes wrote for longer than BUSY_TIMEOUT; only outside of a transaction.
         """
-        self.validate_task(task)
-        given = task.job_options if isinstance(task, ResonateTask) else {}
-        result = TaskResult(
+        result = self._ready(task, getattr(task, "result_id", None) or new_id(), args, kwargs)
+        # It raises for what JSON cannot hold, before anything is written.
+        data = self.order(task, result.args, result.kwargs, result.id)
+        object.__setattr__(result, "enqueued_at", to_datetime(self.now()))
+        self.send("job.enqueue", data, result)
+        task_enqueued.send(type(self), task_result=result)
+        return replace(result)
+
+    def _ready(self, task: Task, id: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> TaskResult:
+        return TaskResult(
             task=task,
-            id=getattr(task, "result_id", None) or new_id(),
+            id=id,
             status=TaskResultStatus.READY,
             enqueued_at=None,
             started_at=None,
@@ -140,8 +147,38 @@ class ResonateBackend(BaseTaskBackend):
             errors=[],
             worker_ids=[],
         )
-        options = self.settings.for_job(given)
-        options["id"] = result.id
+
+    def ready(self, task: Task, id: str, payload: Mapping[str, Any]) -> TaskResult:
+        """Return the result of a task that is enqueued now.
+
+        Args:
+            task: The task.
+            id: Of the result.
+            payload: Of its job, as on the wire.
+        """
+        args, kwargs = arguments_of_payload(Value.from_dict(payload))
+        result = self._ready(task, id, args, kwargs)
+        object.__setattr__(result, "enqueued_at", to_datetime(self.now()))
+        return result
+
+    def order(self, task: Task, args: Iterable[Any], kwargs: Mapping[str, Any], id: str | None) -> dict[str, Any]:
+        """Return the data of the `job.enqueue` of a task.
+
+        Args:
+            task: The task.
+            args: Values that JSON can hold.
+            kwargs: Likewise.
+            id: Of the result; None: the data have none.
+
+        Raises:
+            InvalidTask: The task cannot run here.
+            TypeError: An argument cannot be stored as JSON.
+            ValueError: Likewise, such as a NaN.
+        """
+        self.validate_task(task)
+        options = self.settings.for_job(task.job_options if isinstance(task, ResonateTask) else {})
+        if id is not None:
+            options["id"] = id
         options["queue"] = task.queue_name
         options["priority"] = store_priority(task.priority)
         options["tags"] = {BACKEND_TAG: self.alias}
@@ -149,25 +186,19 @@ class ResonateBackend(BaseTaskBackend):
             options["tags"][PRIORITY_TAG] = str(task.priority)
         if task.run_after is not None:
             options["process_at"] = to_ms(task.run_after)
-        payload = {"args": result.args, "kwargs": result.kwargs}
-        # It raises for what JSON cannot hold, before anything is written.
-        data = data_of(Jobs.enqueue, task.module_path, payload, **options)
-        object.__setattr__(result, "enqueued_at", to_datetime(self.now()))
-        self.send("job.enqueue", data, result)
-        task_enqueued.send(type(self), task_result=result)
-        return replace(result)
+        return data_of(Jobs.enqueue, task.module_path, {"args": list(args), "kwargs": dict(kwargs)}, **options)
 
     def now(self) -> int:
         """The present instant, in Unix ms."""
         return to_ms(timezone.now())
 
-    def send(self, kind: str, data: Mapping[str, Any], result: TaskResult | None = None) -> None:
+    def send(self, kind: str, data: Mapping[str, Any], *results: TaskResult) -> None:
         """Send a request that changes the store: at once, or inside of a transaction with its commit.
 
         Args:
             kind: Of the request, such as ``promise.create`` (PROTOCOL 5, JOBS 5).
             data: Its data, as on the wire.
-            result: The result of the task that it enqueues.
+            results: The results of the tasks that it enqueues.
 
         Raises:
             ResonateError: The request breaks a rule; outside of a transaction also if the store refuses it.
@@ -175,21 +206,23 @@ class ResonateBackend(BaseTaskBackend):
         if not in_transaction(self.settings.database):
             self._apply(kind, data)
         elif self.in_database:
-            self._submit(kind, data, result)
+            self._submit(kind, data, results)
         else:  # a crash between the commit and the request loses it
-            self._after_commit(result, lambda: self._apply(kind, data), robust=False)
+            self._after_commit(results, lambda: self._apply(kind, data), robust=False)
 
-    def _submit(self, kind: str, data: Mapping[str, Any], result: TaskResult | None) -> None:
+    def _submit(self, kind: str, data: Mapping[str, Any], results: Sequence[TaskResult]) -> None:
         """Write the request with Django's connection, in its transaction."""
         settings = self.settings
         connection = connections[settings.database]
-        sent = {"sentAt": self.now()} if kind == "job.enqueue" else {}
-        submit(connection, kind, {**data, **sent}, schema=settings.schema)
+        submit(connection, kind, _sent(kind, data, self.now()), schema=settings.schema)
         if connection.in_atomic_block:  # without autocommit, Django does not know of the commit
-            self._after_commit(result, self._dispatch if settings.dispatch_on_commit else _nothing, robust=True)
+            self._after_commit(results, self._dispatch if settings.dispatch_on_commit else _nothing, robust=True)
 
-    def _after_commit(self, result: TaskResult | None, call: Callable[[], Any], *, robust: bool) -> None:
-        Pending(self.alias, result, call).register(self.settings.database, robust=robust)
+    def _after_commit(self, results: Sequence[TaskResult], call: Callable[[], Any], *, robust: bool) -> None:
+        first, *others = results or (None,)
+        Pending(self.alias, first, call).register(self.settings.database, robust=robust)
+        for result in others:
+            Pending(self.alias, result, _nothing).register(self.settings.database, robust=robust)
 
     def _apply(self, kind: str, data: Mapping[str, Any]) -> None:
         reply = self.store.apply(envelope(kind, data, "0"))
@@ -243,6 +276,15 @@ class ResonateBackend(BaseTaskBackend):
             return store.jobs.get(id)
         except NotFound:
             return None
+
+
+def _sent(kind: str, data: Mapping[str, Any], now: int) -> Mapping[str, Any]:
+    """Return the data with the instant at which the program sent its jobs."""
+    if kind == "job.enqueue":
+        return {**data, "sentAt": now}
+    if kind == "job.enqueue_many":
+        return {**data, "jobs": [{**job, "sentAt": now} for job in data["jobs"]]}
+    return data
 
 
 def _nothing() -> None:

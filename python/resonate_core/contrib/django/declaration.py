@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any, Literal
 
+from resonate_core.calls.graph_nodes import After, Node, ids_of
+
 from .framework import Task, task_backends
 
 __all__ = ["JOB_OPTIONS", "ResonateTask", "task"]
@@ -26,6 +28,9 @@ class ResonateTask(Task):
         timeout: The longest duration of one attempt.
         retention: How long the result is kept after the task succeeded; "kept": until it is pruned.
         good_for: The task fails if its first attempt has not started this long after it could first run.
+        after: What must have succeeded before the task can run: ids, or results of tasks (also of those that the same transaction
+            has enqueued), one or several. Its function reads their return values by ``current_job().dependencies[id]``.
+        after_failed: "cancel": the task is cancelled if one of these fails (default); "run": it runs once all have ended.
         on_exhausted: "archived": a person can run it again; "failed": its failure is final.
         result_id: The id of the result; None: a new one. If the same task was enqueued under this id before, that one is meant; a pending
             promise with this id becomes the task's, so that a workflow can await it.
@@ -38,6 +43,8 @@ class ResonateTask(Task):
     retention: int | timedelta | Literal["kept"] | None = None
     good_for: int | timedelta | None = None
     on_exhausted: Literal["archived", "failed"] | None = None
+    after: After | None = field(default=None, hash=False)
+    after_failed: Literal["cancel", "run"] | None = None
     result_id: str | None = None
 
     def using(self, **changes: Any) -> ResonateTask:
@@ -56,15 +63,52 @@ class ResonateTask(Task):
             raise TypeError(f"a task has no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
+    def node(self, *args: Any, **kwargs: Any) -> Node:
+        """Return a call of the task for a `TaskGraph`.
+
+        Args:
+            args: Values that JSON can hold.
+            kwargs: Likewise.
+
+        Raises:
+            InvalidTask: The task cannot run.
+        """
+        return Node(self, {"args": list(args), "kwargs": kwargs})
+
+    def order(self, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the data of a `job.enqueue` for the task, which is not sent.
+
+        Args:
+            payload: ``{"args": [...], "kwargs": {...}}``, or None.
+            options: None: those of a task are given by `using`.
+
+        Raises:
+            InvalidTask: The task cannot run.
+            TypeError: There are options, or an argument cannot be stored as JSON.
+        """
+        if options:
+            raise TypeError(f"options of a task must be given by using(), got {', '.join(options)}")
+        given = payload or {}
+        data: dict[str, Any] = task_backends[self.backend].order(
+            self, given.get("args", ()), given.get("kwargs", {}), self.result_id
+        )
+        return data
+
     @property
     def job_options(self) -> dict[str, Any]:
         """The options that `store.jobs.enqueue` gets."""
-        return {name: value for name in JOB_OPTIONS if (value := getattr(self, name)) is not None}
+        names = JOB_OPTIONS | OF_ONE_TASK
+        options = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.after is not None:
+            options["after"] = ids_of(self.after)
+        return options
 
 
+#: The options of jobs that one task may have, and not all tasks of a backend.
+OF_ONE_TASK = frozenset({"after", "after_failed"})
 #: The attributes that are options of jobs, under the same names.
 JOB_OPTIONS = frozenset(
-    {each.name for each in fields(ResonateTask)} - {each.name for each in fields(Task)} - {"retry_on", "result_id"}
+    {each.name for each in fields(ResonateTask)} - {each.name for each in fields(Task)} - {"retry_on", "result_id"} - OF_ONE_TASK
 )
 
 #: What Django's own decorator passes: in 6.0 these members of a task have no defaults.

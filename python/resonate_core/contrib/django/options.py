@@ -99,6 +99,9 @@ def _vendor_problem(vendor: str) -> str:
 def problem_of_job(options: Mapping[str, Any]) -> str | None:
     """Return why a store refuses options of jobs; None if it accepts them."""
     with Store(clock=ManualClock()) as store:
+        for id in options.get("after", ()):
+            if isinstance(id, str) and id:
+                store.promises.create(id, timeout=1)
         try:
             store.jobs.enqueue("probe", **options)
         except (Invalid, TypeError, OverflowError) as error:

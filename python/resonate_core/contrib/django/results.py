@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.module_loading import import_string
 
-from resonate_core import Job
+from resonate_core import Job, Value
 from resonate_core.errors import Invalid
 from resonate_core.worker import JobRecord
 
@@ -16,7 +16,17 @@ from ...base.log_lines import escape_lines
 from .framework import InvalidTask, Task, TaskError, TaskResult, TaskResultStatus
 from .instants import to_datetime
 
-__all__ = ["BACKEND_TAG", "PRIORITY_TAG", "UNREADABLE", "arguments_of", "exception_path", "result_of", "status_of", "task_of"]
+__all__ = [
+    "BACKEND_TAG",
+    "PRIORITY_TAG",
+    "UNREADABLE",
+    "arguments_of",
+    "arguments_of_payload",
+    "exception_path",
+    "result_of",
+    "status_of",
+    "task_of",
+]
 
 _log = logging.getLogger("resonate_core.django")
 escape_lines(_log.name)
@@ -30,6 +40,7 @@ UNREADABLE = 'the payload of a task must be {"args": [...], "kwargs": {...}}'
 
 _STATUS = {
     "scheduled": TaskResultStatus.READY,
+    "waiting": TaskResultStatus.READY,
     "pending": TaskResultStatus.READY,
     "claimed": TaskResultStatus.READY,
     "retry": TaskResultStatus.READY,
@@ -51,7 +62,7 @@ _OTHER_CLASS = "resonate_core.worker.JobError"
 
 
 def status_of(job: Job | JobRecord) -> TaskResultStatus:
-    """Django's status of a job: four for the ten states."""
+    """Django's status of a job: four for the eleven states."""
     return _STATUS[job.state]
 
 
@@ -70,8 +81,17 @@ def arguments_of(job: Job | JobRecord) -> tuple[list[Any], dict[str, Any]]:
     Raises:
         ValueError: The payload is not one of a task.
     """
+    return arguments_of_payload(job.payload)
+
+
+def arguments_of_payload(value: Value) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a task, from the payload of its job.
+
+    Raises:
+        ValueError: The payload is not one of a task.
+    """
     try:
-        payload = job.payload.json()
+        payload = value.json()
     except Invalid as error:
         raise ValueError(f"{UNREADABLE}: {error}") from error
     payload = {} if payload is None else payload

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..._core import Job
+from ..._core import Job, Promise
+from ...calls.call import Call
 from ...errors import Unreachable
 from ...worker.job_source import Claim, Claimed, Exchanged, Held, Queues
 from ...worker.outcomes import Outcome
@@ -108,11 +109,20 @@ class WorkerClient:
     def delete(self, id: str) -> None:
         self._call("job.delete", lambda: self._store.delete(id))
 
+    def run(self, call: Call[_T]) -> _T:
+        return self._call(call.kind, lambda: self._store.run(call))
+
+    def promises(self, ids: Sequence[str]) -> list[Promise | None]:
+        return self._call("promise.get", lambda: self._store.promises(ids))
+
     def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[Job]:
         return self._call("job.search", lambda: self._store.scheduled(ids, tags))
 
     def waiting(self, queues: Iterable[str]) -> int:
         return self._call("queue.stats", lambda: self._store.waiting(queues))
+
+    def awaits_time(self, queues: Iterable[str]) -> bool:
+        return self._call("queue.stats", lambda: self._store.awaits_time(queues))
 
     async def apart(self, function: Callable[[], _T]) -> _T:
         return await asyncio.to_thread(function)

@@ -14,7 +14,7 @@ from live import InvalidTask, LiveTestCase, TaskResultDoesNotExist, signals, wor
 from work import tasks
 
 import resonate_core as rc
-from resonate_core.contrib.django import submit, task, task_backends
+from resonate_core.contrib.django import graph, submit, task, task_backends
 from resonate_core.contrib.django.backend import store_priority
 
 
@@ -237,3 +237,70 @@ class OptionTests(LiveTestCase):
             tasks.add.using(result_id="flow:1").enqueue(1, 2)
         work()
         assert self.store.promises.get("flow:1").value.json() == 3
+
+
+class WaitingTests(LiveTestCase):
+    def test_a_task_waits_for_others_of_its_transaction(self):
+        with transaction.atomic():
+            one, two = tasks.add.enqueue(1, 2), tasks.add.enqueue(3, 4)
+            total = tasks.add_all.using(after=[one, two.id]).enqueue()
+        assert (self.store.jobs.get(total.id).state, total.status) == ("waiting", "READY")
+        assert tasks.add_all.get_result(total.id).status == "READY"
+        work()
+        assert tasks.add_all.get_result(total.id).return_value == 10
+
+    def test_a_failure_cancels_it_or_lets_it_run(self):
+        failed = tasks.fail.using(on_exhausted="failed", max_retries=0).enqueue("no")
+        cancelled = tasks.add_all.using(after=failed).enqueue()
+        ran = tasks.failures.using(after=failed, after_failed="run").enqueue()
+        work()
+        assert tasks.add_all.get_result(cancelled.id).status == "FAILED"
+        assert self.store.jobs.get(cancelled.id).error["code"] == "DependencyFailed"
+        assert tasks.failures.get_result(ran.id).return_value == [failed.id]
+
+    def test_what_is_refused(self):
+        with pytest.raises(rc.Unprocessable):
+            tasks.add.using(after="nothing").enqueue(1, 2)
+        with pytest.raises(InvalidTask, match="afterFailed must be cancel or run"):
+            tasks.add.using(after="a", after_failed="never").enqueue(1, 2)
+        with pytest.raises(TypeError, match="after must be an id"):
+            tasks.add.using(after=5).enqueue(1, 2)
+        assert len(self.store.jobs.search()) == 0
+
+    def test_a_graph_exists_if_the_transaction_commits(self):
+        def built():
+            made = graph("order-7")
+            made.add("total", tasks.add_all, after=["one", "two"])
+            made.add("one", tasks.add.node(1, b=2))
+            made.add("two", tasks.add.using(priority=5).node(3, 4))
+            return made
+
+        with transaction.atomic():
+            built().enqueue()
+            transaction.set_rollback(True)
+        assert len(self.store.jobs.search()) == 0
+        with transaction.atomic():
+            results = built().enqueue()
+            assert tasks.add_all.get_result("order-7:total").status == "READY"
+            assert len(self.store.jobs.search()) == 0
+        assert {name: (each.id, each.args, each.status) for name, each in results.items()} == {
+            "total": ("order-7:total", [], "READY"),
+            "one": ("order-7:one", [1], "READY"),
+            "two": ("order-7:two", [3, 4], "READY"),
+        }
+        assert results["one"].kwargs == {"b": 2}
+        assert self.store.jobs.get("order-7:total").after == ("order-7:one", "order-7:two")
+        work()
+        assert tasks.add_all.get_result("order-7:total").return_value == 10
+
+    def test_a_refused_task_refuses_the_graph(self):
+        made = graph("g")
+        made.add("one", tasks.add.node(1, 2))
+        made.add("all", tasks.add_all, after=["one", "nothing"])
+        with pytest.raises(rc.Unprocessable, match="node 'all' of graph 'g': awaited promise"):
+            made.enqueue()
+        with pytest.raises(TypeError, match="options of a task must be given by using"):
+            made.add("two", tasks.add, priority=3)
+        with pytest.raises(rc.Invalid, match="must not have an id of its own"):
+            made.add("two", tasks.add.using(result_id="x").node(1, 2))
+        assert (len(self.store.jobs.search()), graph().enqueue()) == (0, {})

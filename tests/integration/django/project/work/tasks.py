@@ -24,6 +24,16 @@ def add(a, b, *, more=0):
 
 
 @task
+def add_all():
+    return sum(current_job().dependencies.values())
+
+
+@task
+def failures():
+    return list(current_job().dependencies.failed)
+
+
+@task
 async def add_async(a, b):
     return a + b + int(await Group.objects.filter(name="none").aexists())
 

@@ -84,7 +84,7 @@ def _line(state: dict[str, Any]) -> str:
     shown = f"{state['backend']}: {'ok' if state['ok'] else 'NOT OK'}"
     if "counts" in state:
         counts = state["counts"]
-        later = counts.get("scheduled", 0) + counts.get("retry", 0)
+        later = sum(counts.get(state, 0) for state in ("scheduled", "waiting", "retry"))
         running = counts.get("claimed", 0) + counts.get("running", 0)
         shown += f"; {state['store']}; {counts.get('pending', 0)} runnable (longest wait {state['latency']:.1f} s), "
         shown += f"{later} later, {running} running, {counts.get('archived', 0)} failed"
