@@ -96,6 +96,13 @@ NOT_RECORDED = (
     # They put off a reclaim, which is no step: a trace does not say when.
     "test_a_job_stays_while_who_awaited_it_has_not_ended",
     "test_a_job_stays_while_its_unblock_is_on_its_way",
+    "test_a_job_keeps_what_had_ended_when_it_was_enqueued",
+    "test_a_job_keeps_what_it_waited_for_until_it_is_final",
+    "test_a_keeper_in_each_state_that_is_not_final",
+    "test_delete_waits_for_the_keepers",
+    "test_keepers_are_taken_from_the_front",
+    "test_ten_thousand_keepers_in_one_check",
+    "test_workflows_are_awaiters_as_ever",
 )
 
 

@@ -60,7 +60,7 @@ def test_the_machine_does_much() -> None:
                 elif "task" in row:
                     reached.add(f"task {row['task']['state']}")
 
-    run(Watched, settings(SHORT, max_examples=60))
+    run(Watched, settings(SHORT, max_examples=200))
     assert {"pending", "resolved", "rejected", "rejected_timedout"} <= reached
     assert {"task pending", "task acquired", "task suspended", "task fulfilled"} <= reached
     assert {"job pending", "job running", "job completed"} <= reached
