@@ -123,10 +123,14 @@ class Call(Generic[T]):
             self.deadline = None
             place["timeoutAt"] = min(now() + length, NEVER)
 
+    def refused(self, status: int, message: str) -> errors.ResonateError:
+        """Return the error of a reply that refuses the request."""
+        return refusal(status, message)
+
     def result(self, status: int, answer: Any) -> T:
         """Return the result of a reply, or raise its refusal."""
         if status >= 400:
-            raise refusal(status, str(answer))
+            raise self.refused(status, str(answer))
         try:
             return self.read(answer)
         except RefusedAction as refused:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
-from ..errors import NoEnvelope, ResonateError
+from .._core import Jobs as CoreJobs
+from ..errors import NoEnvelope
 from .call import AnyCall, Call, Repeated, Together
 from .graph import jobs_then
-from .made import made, noun_of
+from .graph_nodes import ToRun
+from .made import made, noun_of, together
 
 __all__ = [
     "AsyncFace",
@@ -177,69 +180,56 @@ def _dressed(method: Callable[..., Any], of: Callable[..., Any], text: str | Non
     return method
 
 
-class _Joined:
-    """The request of an `enqueue_many` with ``then``: one request, all or none."""
+def _maker(of: Callable[Concatenate[Any, _P], Any]) -> Callable[_P, AnyCall[Any]]:
+    """Return what makes the call of a method. An `enqueue_many` with ``then`` is one request, all or none."""
+    if noun_of(of) is not CoreJobs or of.__name__ != "enqueue_many":
+        return partial(made, of)
 
-    def __init__(self, calls: Together[Any], then: Any) -> None:
-        self.call, self.named = jobs_then([call.data for call in calls.calls], then)
+    def enqueue_many(*args: Any, then: ToRun | None = None, **kwargs: Any) -> AnyCall[Any]:
+        calls = together(of, *args, **kwargs)
+        return calls if then is None else jobs_then([call.data for call in calls.calls], then)
+
+    return cast("Callable[_P, AnyCall[Any]]", enqueue_many)
 
 
-def _joined(call: AnyCall[Any], then: Any) -> AnyCall[Any] | _Joined:
-    return _Joined(call, then) if then is not None and isinstance(call, Together) else call
-
-
-def _run(runner: Runner, call: AnyCall[Any] | _Joined) -> Any:
-    if isinstance(call, Call):
-        return runner.run(call)
+def _run(runner: Runner, call: AnyCall[Any]) -> Any:
     if isinstance(call, Together):
         return runner.run_together(call)
-    if isinstance(call, Repeated):
-        return runner.run_repeated(call)
-    try:
-        return runner.run(call.call)
-    except ResonateError as error:
-        raise call.named(error) from error
+    return runner.run_repeated(call) if isinstance(call, Repeated) else runner.run(call)
 
 
-async def _run_async(runner: AsyncRunner, call: AnyCall[Any] | _Joined) -> Any:
-    if isinstance(call, Call):
-        return await runner.run(call)
+async def _run_async(runner: AsyncRunner, call: AnyCall[Any]) -> Any:
     if isinstance(call, Together):
         return await runner.run_together(call)
-    if isinstance(call, Repeated):
-        return await runner.run_repeated(call)
-    try:
-        return await runner.run(call.call)
-    except ResonateError as error:
-        raise call.named(error) from error
+    return await (runner.run_repeated(call) if isinstance(call, Repeated) else runner.run(call))
 
 
 def sent(of: Callable[Concatenate[Any, _P], T]) -> Method[_P, T]:
     """A method that sends the call of a method of the core."""
+    make = _maker(of)
 
     def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
-        then = kwargs.pop("then", None)
-        return _run(self._runner, _joined(made(of, *args, **kwargs), then))
+        return _run(self._runner, make(*args, **kwargs))
 
     return cast("Method[_P, T]", _dressed(method, of))
 
 
 def awaited(of: Callable[Concatenate[Any, _P], T]) -> Method[_P, Coroutine[Any, Any, T]]:
     """A coroutine function that sends the call of a method of the core."""
+    make = _maker(of)
 
     async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
-        then = kwargs.pop("then", None)
-        return await _run_async(self._runner, _joined(made(of, *args, **kwargs), then))
+        return await _run_async(self._runner, make(*args, **kwargs))
 
     return cast("Method[_P, Coroutine[Any, Any, T]]", _dressed(method, of))
 
 
 def sent_in_parts(of: Callable[Concatenate[Any, _P], T], text: str) -> Method[_P, T]:
     """A method that sends the calls of a method of the core in a few requests; `text` describes it."""
+    make = _maker(of)
 
     def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
-        then = kwargs.pop("then", None)
-        call = _joined(made(of, *args, **kwargs), then)
+        call = make(*args, **kwargs)
         return self._runner.in_parts(call) if isinstance(call, Together) else _run(self._runner, call)
 
     return cast("Method[_P, T]", _dressed(method, of, text))
@@ -247,10 +237,10 @@ def sent_in_parts(of: Callable[Concatenate[Any, _P], T], text: str) -> Method[_P
 
 def awaited_in_parts(of: Callable[Concatenate[Any, _P], T], text: str) -> Method[_P, Coroutine[Any, Any, T]]:
     """A coroutine function that sends the calls of a method of the core in a few requests; see `sent_in_parts`."""
+    make = _maker(of)
 
     async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> Any:
-        then = kwargs.pop("then", None)
-        call = _joined(made(of, *args, **kwargs), then)
+        call = make(*args, **kwargs)
         return await (self._runner.in_parts(call) if isinstance(call, Together) else _run_async(self._runner, call))
 
     return cast("Method[_P, Coroutine[Any, Any, T]]", _dressed(method, of, text))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .._core import Job, JobBatch, Jobs
-from ..errors import Invalid, ResonateError
-from .call import Call, Data, envelope, refusal
+from ..errors import Invalid
+from .call import Call, Data, envelope
+from .enqueue_together import EnqueueTogether
 from .graph_nodes import After, NodeOptions, ToRun, node_of, references
 from .made import together
 from .submission import DEFAULT_SCHEMA, submit
@@ -29,8 +29,6 @@ T = TypeVar("T")
 #: The tag of the jobs of a graph: its id.
 GRAPH_TAG = "resonate:graph"
 _SEPARATOR = ":"
-#: How the error of a refused request of all or none begins (JOBS 5).
-_PLACE = re.compile(r"jobs\[(\d+)\]: ")
 
 
 class GraphBuilder:
@@ -154,8 +152,8 @@ class GraphBuilder:
         made = {**order, "id": self.id_of(name), "tags": {**order.get("tags", {}), **self._tags, GRAPH_TAG: self.id}}
         return {**made, "after": list(awaited)} if awaited else made
 
-    def made(self) -> tuple[Call[dict[str, Job]], Callable[[ResonateError], ResonateError]]:
-        """Return the request, and what names a refused node in its error.
+    def made(self) -> EnqueueTogether[dict[str, Job]]:
+        """Return the request. Its error names the refused node.
 
         Raises:
             Invalid: Nodes wait for each other in a circle.
@@ -166,8 +164,7 @@ class GraphBuilder:
             jobs = dict(zip(orders, (Job.from_dict(item["job"]) for item in items), strict=True))
             return {name: jobs[name] for name in self._orders}
 
-        places = [f"node {name!r} of graph {self.id!r}" for name in orders]
-        return _enqueue_together(list(orders.values()), read), lambda error: _with_place(error, places)
+        return EnqueueTogether(list(orders.values()), [f"node {name!r} of graph {self.id!r}" for name in orders], read)
 
     def submit(self, connection: Any, *, schema: str = DEFAULT_SCHEMA) -> int | Coroutine[Any, Any, int]:
         """Enqueue the jobs in the caller's own transaction: all of them if that transaction commits, otherwise none.
@@ -199,7 +196,7 @@ class GraphBuilder:
         """
         if not self._orders:
             raise Invalid(f"graph {self.id!r} must have a node")
-        return submit(connection, "job.enqueue_many", self.made()[0].data, schema=schema)
+        return submit(connection, "job.enqueue_many", self.made().data, schema=schema)
 
 
 class _Sender(Protocol):
@@ -260,11 +257,7 @@ class Graph(GraphBuilder):
         """
         if not self._orders:
             return {}
-        call, named = self.made()
-        try:
-            return self._sender.run(call)
-        except ResonateError as error:
-            raise named(error) from error
+        return self._sender.run(self.made())
 
 
 class AsyncGraph(GraphBuilder):
@@ -301,11 +294,7 @@ class AsyncGraph(GraphBuilder):
         """
         if not self._orders:
             return {}
-        call, named = self.made()
-        try:
-            return await self._sender.run(call)
-        except ResonateError as error:
-            raise named(error) from error
+        return await self._sender.run(self.made())
 
 
 def _text(name: str, given: str) -> str:
@@ -314,34 +303,11 @@ def _text(name: str, given: str) -> str:
     return given
 
 
-def _enqueue_together(orders: Sequence[Data], read: Callable[[Sequence[Data]], T]) -> Call[T]:
-    """The request that enqueues all or none. Each order has an id, so that the request can be sent again."""
-
-    def checked(answer: Data) -> T:
-        items: Sequence[Data] = answer["jobs"]
-        for place, item in enumerate(items):  # a server of a release without `atomic` judges each on its own
-            if item["status"] >= 300:
-                raise refusal(item["status"], f"jobs[{place}]: {item.get('error')}")
-        return read(items)
-
-    return Call("job.enqueue_many", {"jobs": list(orders), "atomic": True}, checked, again=True)
-
-
-def _with_place(error: ResonateError, places: Sequence[str]) -> ResonateError:
-    """Return the error, with a name in the place of the number of the refused job."""
-    found = _PLACE.match(error.message)
-    if found is None or int(found[1]) >= len(places):
-        return error
-    return type(error)(f"{places[int(found[1])]}: {error.message[found.end() :]}", error.status)
-
-
 # -- enqueue_many(..., then=) ---------------------------------------------------------------------------------------------------
 
 
-def jobs_then(
-    orders: Sequence[Data], then: ToRun, tags: Mapping[str, str] = MappingProxyType({})
-) -> tuple[Call[JobBatch], Callable[[ResonateError], ResonateError]]:
-    """Return the request for jobs and one more that runs when all of these have ended, and what names a refused one in an error.
+def jobs_then(orders: Sequence[Data], then: ToRun, tags: Mapping[str, str] = MappingProxyType({})) -> EnqueueTogether[JobBatch]:
+    """Return the request for jobs and one more that runs when all of these have ended. Its error names the refused one.
 
     Args:
         orders: The data of a `job.enqueue` each. Those without an id get one.
@@ -371,8 +337,7 @@ def jobs_then(
     def read(items: Sequence[Data]) -> JobBatch:
         return JobBatch.from_dict({"jobs": [item["job"] for item in items]})
 
-    places = [*(f"payload {number}" for number in range(len(orders))), "then"]
-    return _enqueue_together(made, read), lambda error: _with_place(error, places)
+    return EnqueueTogether(made, [*(f"payload {number}" for number in range(len(orders))), "then"], read)
 
 
 class _OfJobs:
@@ -397,8 +362,4 @@ def enqueue_then(jobs: Jobs, type: str, payloads: Iterable[Any], options: dict[s
     """Run ``Store.jobs.enqueue_many(type, payloads, then=..., **options)``."""
     then = options.pop("then")
     orders = [call.data for call in together(Jobs.enqueue_many, type, payloads, **options).calls]
-    call, named = jobs_then(orders, then)
-    try:
-        return _OfJobs(jobs).run(call)
-    except ResonateError as error:
-        raise named(error) from error
+    return _OfJobs(jobs).run(jobs_then(orders, then))

@@ -26,12 +26,13 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .._core import Store
 from ..base.extras import how_to_install
 from ..calls.call import Call, Together, nothing
+from ..calls.enqueue_together import EnqueueTogether
 from ..calls.graph import GraphBuilder
 from ..errors import ResonateError
 from ..worker import WorkerTask
@@ -203,15 +204,14 @@ class RequestJobs:
         """
         calls, self._calls = self._calls, []
         graphs, self._graphs = [graph for graph in self._graphs if len(graph)], []
-        named: Callable[[ResonateError], ResonateError] | None = None
+        of_graphs: list[EnqueueTogether[Any]] = []
         try:
-            for graph in graphs:
-                call, named = graph.made()
-                calls.append(call)
+            of_graphs += [graph.made() for graph in graphs]
+            calls += of_graphs
             if calls:
                 await self._resonate.store.aio._runner.run_together(Together(calls, nothing))
         except ResonateError as refused:
-            error = named(refused) if named is not None and len(graphs) == 1 else refused
+            error = of_graphs[0].named(refused) if len(of_graphs) == 1 else refused
             raise type(error)(f"no background job was enqueued: {error}", error.status) from refused
         finally:
             self.run_submitted()

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from .._core import Job, SystemClock
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..base.per_process import PerProcess
-from ..calls.call import Call, Together, envelope, refusal
+from ..calls.call import Call, Together, envelope
 from ..calls.enqueue_parts import EnqueueParts, jobs_of
 from ..calls.faces import AsyncRunner, Runner
 from ..calls.retries import Retries
@@ -63,7 +63,7 @@ class _Requests:
             busy.executed, busy.retry_after = status != 429, reply["head"].get("retryAfter")
             raise busy
         if status >= 400:
-            raise refusal(status, excerpt(data, MOST_OF_A_REFUSAL))
+            raise call.refused(status, excerpt(data, MOST_OF_A_REFUSAL))
         request = {"kind": call.kind, "data": call.data}
         return used(self.address.name, call.kind, lambda data: result_of(request, call.read, data), data)
 

@@ -14,7 +14,7 @@ from ..calls.graph import jobs_then
 from ..calls.graph_nodes import Node, ToRun, ids_of
 from ..calls.made import data_of, together
 from ..calls.values import milliseconds
-from ..errors import Invalid, ResonateError
+from ..errors import Invalid
 from ..submission import DEFAULT_SCHEMA, submit
 from .calling import BatchCall, HandlerCall, Read, Upcast, is_async
 from .groups import is_retried
@@ -381,11 +381,7 @@ class WorkerTask(Generic[P, R]):
         if then is None:
             return client.enqueue_many(self.type, given, merged)
         orders = [call.data for call in together(Jobs.enqueue_many, self.type, given, **merged).calls]
-        call, named = jobs_then(orders, then, traced)
-        try:
-            enqueued = client.run(call)
-        except ResonateError as error:
-            raise named(error) from error
+        enqueued = client.run(jobs_then(orders, then, traced))
         return list(enqueued)
 
     async def enqueue_async(self, payload: Any = None, **options: Unpack[JobOptions]) -> Job:

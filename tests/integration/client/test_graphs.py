@@ -133,6 +133,14 @@ def test_a_refused_job_refuses_all_with_then(end: Any, store: rc.Store) -> None:
     assert [job.id for job in store.jobs.search()] == ["b"]
 
 
+def test_only_an_enqueue_of_many_takes_then(end: Any, store: rc.Store) -> None:
+    with pytest.raises(TypeError, match="then"):
+        run(end, lambda: end.jobs.enqueue("t", then="sum"))
+    with pytest.raises(TypeError, match="then"):
+        run(end, lambda: end.queues.pause("q", then="sum"))
+    assert not [*store.jobs.search(), *store.queues.list()]
+
+
 def test_after_of_a_plain_enqueue(end: Any, store: rc.Store) -> None:
     first = run(end, lambda: end.jobs.enqueue("t", id="a"))
     second = run(end, lambda: end.jobs.enqueue("t", id="b", after=[first], after_failed="run"))

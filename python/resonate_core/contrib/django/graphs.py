@@ -70,7 +70,7 @@ class TaskGraph(GraphBuilder):
         """
         if not len(self):
             return {}
-        call, named = self.made()
+        call = self.made()
         results = {
             name: self._backend.ready(node.task, self.id_of(name), node.order["payload"])
             for name, node in self._nodes.items()
@@ -79,7 +79,7 @@ class TaskGraph(GraphBuilder):
         try:
             self._backend.send(call.kind, call.data, *results.values())
         except ResonateError as error:
-            raise named(error) from error
+            raise call.named(error) from error
         for result in results.values():
             task_enqueued.send(type(self._backend), task_result=result)
         return {name: replace(result) for name, result in results.items()}
