@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import resonate_core as rc
 from resonate_core.base.states import JOB_STATES
 from resonate_core.cli.command import Session
-from resonate_core.cli.exits import CommandFailed, Exit, code_of
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.options import ID
 from resonate_core.cli.show import COLOURS, clean, put, say
 from resonate_core.cli.target import FileTarget, UrlTarget
-from resonate_core.errors import NoEnvelope
 from resonate_core.explain.job_graph import GraphNode, JobGraph, graph_of
 from resonate_core.explain.store_reader import StoreReader
 
@@ -71,15 +69,7 @@ def _found(session: Session, id: str, limit: int) -> JobGraph | None:
     assert isinstance(target, UrlTarget)
     from resonate_core.explain.graph_of_server import PAGE, answered
 
-    response = target.page(PAGE, {"id": id, "most": str(limit)})
-    try:
-        return answered(response, target.name)
-    except rc.Unsupported as error:
-        raise CommandFailed(error.message, Exit.UNREACHABLE, response.status_code) from error
-    except NoEnvelope as error:
-        raise CommandFailed(error.message, Exit.UNREACHABLE) from error
-    except rc.ResonateError as error:
-        raise CommandFailed(error.message, code_of(error.status), error.status) from error
+    return target.page(PAGE, {"id": id, "most": str(limit)}, answered)
 
 
 def _label(node: GraphNode, *more: str) -> Text:

@@ -6,11 +6,11 @@ import itertools
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import resonate_core as rc
 from resonate_core._foreign_text import MOST_OF_A_REFUSAL, excerpt
@@ -23,12 +23,16 @@ from resonate_core.http.answers import checked, used
 from resonate_core.http.server_client import NoEnvelope, Unreachable
 from resonate_core.http.surroundings import OddSurroundings
 
+if TYPE_CHECKING:
+    from resonate_core.http.bodies import Answer
+
 __all__ = ["DIALECTS", "Access", "Envelope", "FileTarget", "Target", "UrlTarget"]
 
 #: The most bytes of all pages of one search: a command keeps its records until it prints them.
 MOST_OF_A_SEARCH = 536_870_912
 DIALECTS = ("2026-04-01", "2025-01-15")
 Envelope = dict[str, Any]
+T = TypeVar("T")
 
 
 class Access(Enum):
@@ -190,16 +194,29 @@ class UrlTarget(Target):
         """The URL, without its password."""
         return self._remote.server.name
 
-    def page(self, path: str, parameters: Mapping[str, str]) -> Any:
-        """Ask for a page that is not part of the protocol; return the response of httpx.
+    def page(self, path: str, parameters: Mapping[str, str], answered: Callable[[Answer, str], T]) -> T:
+        """Ask for a view of the server's dashboard, which is not part of the protocol.
+
+        Args:
+            path: Below the server's address.
+            parameters: Its query.
+            answered: Makes the result of the response and of the server's address.
 
         Raises:
-            CommandFailed: There was no answer.
+            CommandFailed: There was no answer of a dashboard, or it has refused the request.
         """
         try:
-            return self._remote.server.get(path, parameters)
+            response = self._remote.server.get(path, parameters)
         except (Unreachable, NoEnvelope) as error:
             raise CommandFailed(error.message, Exit.UNREACHABLE) from error
+        try:
+            return answered(response, self.name)
+        except rc.Unsupported as error:
+            raise CommandFailed(error.message, Exit.UNREACHABLE, response.status_code) from error
+        except NoEnvelope as error:
+            raise CommandFailed(error.message, Exit.UNREACHABLE) from error
+        except rc.ResonateError as error:
+            raise CommandFailed(error.message, code_of(error.status), error.status) from error
 
     def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
         """Send requests as a client does, each once; judge the data of each reply."""

@@ -7,11 +7,10 @@ from typing import Any
 import resonate_core as rc
 from resonate_core.base.instants import when
 from resonate_core.cli.command import Session
-from resonate_core.cli.exits import CommandFailed, Exit, code_of
+from resonate_core.cli.exits import CommandFailed, Exit
 from resonate_core.cli.options import ID
 from resonate_core.cli.show import clean, put
 from resonate_core.cli.target import FileTarget, UrlTarget
-from resonate_core.errors import NoEnvelope
 
 __all__ = ["why"]
 
@@ -26,7 +25,9 @@ def why(session: Session, id: ID) -> None:
         found = rc.why(target.store, id).to_dict()
     else:
         assert isinstance(target, UrlTarget)
-        found = _asked(target, id)
+        from resonate_core.explain.why_of_server import PAGE, answered
+
+        found = target.page(PAGE, {"id": id}, answered).to_dict()
     if session.out.as_json:
         session.out.json(found)
     else:
@@ -45,18 +46,3 @@ def _following(found: dict[str, Any]) -> str:
         return "nothing happens by itself"
     what, at = found["next"]["what"], found["next"]["at"]
     return str(what) if at is None else f"{what}, at {when(at, found['now'])}"
-
-
-def _asked(target: UrlTarget, id: str) -> dict[str, Any]:
-    """Ask the dashboard of a server."""
-    from resonate_core.explain.why_of_server import PAGE, answered
-
-    response = target.page(PAGE, {"id": id})
-    try:
-        return answered(response, target.name).to_dict()
-    except rc.Unsupported as error:
-        raise CommandFailed(error.message, Exit.UNREACHABLE, response.status_code) from error
-    except NoEnvelope as error:
-        raise CommandFailed(error.message, Exit.UNREACHABLE) from error
-    except rc.ResonateError as error:
-        raise CommandFailed(error.message, code_of(error.status), error.status) from error
