@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from resonate_core.base.first_few import first_few
 from resonate_core.base.instants import counted
 from resonate_core.base.states import JOB_STATES, ended_at, next_at
 from resonate_core.cli.jobs_table import Column, fits, fitted, text
@@ -142,9 +143,9 @@ def show_job(out: Output, data: dict[str, Any]) -> None:
         elif name == "retryPolicy":
             shown[name] = policy_text(value)
         elif name == "after":
-            shown[name] = _ids(value, len(value))
+            shown[name] = first_few(value, _MOST_IDS)
         elif name == "awaits":
-            shown[name] = _ids(value["ids"], value["count"])
+            shown[name] = first_few(value["ids"], _MOST_IDS, value["count"])
         elif name == "report":
             shown |= {f"report.{part}": known for part, known in value.items() if part != "lines"}
         elif name != "attempts":
@@ -153,12 +154,6 @@ def show_job(out: Output, data: dict[str, Any]) -> None:
     if lines:
         # Behind a bar: none of them looks like a line of the command, such as one of the table of attempts below.
         out.draw(text("error.data", "dim"), *(text(f"  │ {line}") for line in lines), sep="\n")
-
-
-def _ids(ids: Sequence[str], count: int) -> str:
-    """Return the first of several ids in one line, and how many more there are."""
-    named = ids[:_MOST_IDS]
-    return ", ".join(named) + (f" and {count - len(named)} more" if count > len(named) else "")
 
 
 def show_awaited(out: Output, awaited: Sequence[Mapping[str, Any]]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from resonate_core.base.first_few import first_few
 from resonate_core.base.instants import counted
 from resonate_core.cli.command import Session
 from resonate_core.cli.jobs_table import Column, fitted, text
@@ -135,8 +136,7 @@ def _table(found: Sequence[Holder], at: int, width: int) -> Any:
         return text("" if instant is None else f"{length(max(at - instant, 0))} ago")
 
     def ids(holder: Holder) -> Text:
-        rest = len(holder.ids) - _SHOWN_IDS
-        return text(", ".join(holder.ids[:_SHOWN_IDS]) + (f" and {rest} more" if rest > 0 else ""))
+        return text(first_few(holder.ids, _SHOWN_IDS))
 
     columns = [
         Column("worker", lambda holder: text(holder.name, "bold")),

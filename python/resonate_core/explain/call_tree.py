@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from .._foreign_text import clean
 from ..base.failed_attempts import FailedAttempt, failed_attempts
+from ..base.first_few import first_few
 from ..base.instants import length, moment
 from ..base.payloads import decoded
 from ..errors import NoEnvelope
@@ -218,9 +219,7 @@ def _job_note(job: dict[str, Any], now: int) -> str:
 def _awaited(job: dict[str, Any]) -> str:
     """Return what a waiting job lacks: the first ids, and how many more there are."""
     awaits = job.get("awaits", {"ids": [], "count": 0})
-    named = awaits["ids"][:_NAMED]
-    more = awaits["count"] - len(named)
-    return f"waits for {', '.join(named)}" + (f" and {more} more" if more else "")
+    return f"waits for {first_few(awaits['ids'], _NAMED, awaits['count'])}"
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..base.failed_attempts import FailedAttempt, failed_attempts
+from ..base.first_few import first_few
 from ..base.instants import NEVER, counted, when
 from .reasons import Advice, Next, Reason
 from .store_queries import awaited_elsewhere
@@ -122,8 +123,8 @@ def _suspended(reader: StoreReader, promise: Mapping[str, Any], deadline: Next |
     awaited = awaited_by_task(reader, id, promise)
     if not awaited:
         return Reason(id, "task", "suspended", f"Task {id} is suspended until a promise that it awaits is settled.", deadline)
-    named = ", ".join(awaited[:_NAMED]) + (f" and {len(awaited) - _NAMED} more" if len(awaited) > _NAMED else "")
-    return Reason(id, "task", "suspended", f"Task {id} is suspended: it waits for {named}.", deadline, tuple(awaited))
+    waits = f"it waits for {first_few(awaited, _NAMED)}"
+    return Reason(id, "task", "suspended", f"Task {id} is suspended: {waits}.", deadline, tuple(awaited))
 
 
 def _pending(
