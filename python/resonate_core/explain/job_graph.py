@@ -196,8 +196,8 @@ def _edges(reader: StoreReader, id: str, ids: Mapping[str, None]) -> Iterable[Gr
 
 
 def _nodes(reader: StoreReader, ids: list[str]) -> dict[str, GraphNode]:
-    rows, jobs = reader.rows(ids), reader.find_all("job", ids)
-    promises = reader.find_all("promise", [id for id in ids if id not in jobs])
+    rows = reader.rows(ids)
+    jobs, promises = reader.jobs_and_promises(ids)
     made: dict[str, GraphNode] = {}
     for id in ids:
         if id in jobs:

@@ -116,6 +116,11 @@ class StoreReader(RequestSender):
         answers = self.ask_all([(f"{kind}.get", {"id": id}) for id in ids])
         return {id: data[kind] for id, (status, data) in zip(ids, answers, strict=True) if status == 200}
 
+    def jobs_and_promises(self, ids: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        """Return the jobs of these ids, and the promises that are no jobs, as `find_all` does."""
+        jobs = self.find_all("job", ids)
+        return jobs, self.find_all("promise", [id for id in ids if id not in jobs])
+
     def _envelope(self, kind: str, data: Mapping[str, Any]) -> Envelope:
         made = Envelope(json.dumps(envelope(kind, data, f"{self.sender}-{next(_numbers)}")).encode(), self._limits)
         made.forget_debug_time()

@@ -125,8 +125,7 @@ def _waits_for(access: StoreAccess, job: Mapping[str, Any]) -> dict[str, Any] | 
         return None
     lacks = set(awaits["ids"])
     ids = [id for id in dict.fromkeys((*awaits["ids"], *after)) if access.sees(id)][:_MOST_AWAITERS]
-    jobs = access.find_all("job", ids)
-    promises = access.find_all("promise", [id for id in ids if id not in jobs])
+    jobs, promises = access.jobs_and_promises(ids)
     items = []
     for id in ids:
         kind, known = ("job", jobs[id]) if id in jobs else ("promise", promises.get(id, {}))
@@ -147,9 +146,8 @@ def awaited_by(access: StoreAccess, id: str) -> list[dict[str, Any]]:
     if row is None:
         return []
     awaiters = [other for other in row["callbacks"] if access.principal.sees(other)][:_MOST_AWAITERS]
-    jobs = access.find_all("job", awaiters)
-    others = [other for other in awaiters if other not in jobs]
-    tasks, promises = access.find_all("task", others), access.find_all("promise", others)
+    jobs, promises = access.jobs_and_promises(awaiters)
+    tasks = access.find_all("task", list(promises))
     made: list[dict[str, Any]] = []
     for other in awaiters:
         if other in jobs:
