@@ -119,12 +119,10 @@ class StoreClient:
         return cast("Sequence[Job]", self._jobs.search(ids, state="scheduled", tags=tags, limit=1000))
 
     def waiting(self, queues: Iterable[str]) -> int:
-        found = [each for each in map(self._stats_of, set(queues)) if each is not None and not each["paused"]]
-        return sum(each["counts"][state] for each in found for state in WAITING)
+        return sum(each["counts"][state] for each in self._running_queues(queues) for state in WAITING)
 
     def awaits_time(self, queues: Iterable[str]) -> bool:
-        found = [each for each in map(self._stats_of, set(queues)) if each is not None and not each["paused"]]
-        with_some = [str(each["name"]) for each in found if each["counts"]["waiting"]]
+        with_some = [str(each["name"]) for each in self._running_queues(queues) if each["counts"]["waiting"]]
         return any(
             map(self._is_timed, (job for name in with_some for job in self._jobs.search(queue=name, state="waiting", limit=1000)))
         )
@@ -134,6 +132,10 @@ class StoreClient:
             return True
         awaited = self.promises((job.awaits or {}).get("ids", ()))
         return any(one is not None and one.state == "pending" and one.timeout_at < NEVER for one in awaited)
+
+    def _running_queues(self, queues: Iterable[str]) -> list[dict[str, Any]]:
+        """Return the counts of those queues that exist and are not paused."""
+        return [each for each in map(self._stats_of, set(queues)) if each is not None and not each["paused"]]
 
     def _stats_of(self, queue: str) -> dict[str, Any] | None:
         try:
