@@ -103,9 +103,10 @@ using Ids = Shown<"tuple[str, ...]">;
 using Awaits = Shown<"dict[str, typing.Any] | None">;
 
 Awaits awaits_of(const JobRecord& job) {
-  const JsonDict all = job_dict(job);
-  PyObject* const found = PyDict_GetItemString(all.ptr(), "awaits");
-  return Awaits(found ? py::reinterpret_borrow<py::object>(found) : py::none());
+  if (state(job) != JobState::waiting) return Awaits(py::none());
+  PythonSink sink;
+  encode_awaits(sink, course(job));
+  return Awaits(sink.take());
 }
 
 // How a member is shown that is written as a dict, or as several.

@@ -14,6 +14,19 @@
 #include "resonate/records.hpp"
 
 namespace resonate {
+
+// The first of what a waiting job lacks, and how many there are.
+template <DocumentSink Sink>
+void encode_awaits(Sink& sink, const Job& job) {
+  sink.begin_object();
+  sink.key(Field::ids);
+  sink.begin_array();
+  for (std::size_t i = 0; i < std::min(job.awaits.size(), kAwaitsShown); ++i) sink.string(job.awaits[i]);
+  sink.end_array();
+  write_integer(sink, Field::count, static_cast<std::int64_t>(job.awaits.size()) + job.more_awaits);
+  sink.end_object();
+}
+
 namespace detail {
 
 template <DocumentSink Sink>
@@ -113,7 +126,9 @@ class JobEncoder {
     } else if constexpr (F == Field::created_at) {
       write_instant(sink_, F, row.promise_spec->created_at);
     } else if constexpr (F == Field::awaits) {
-      if (job.state == JobState::waiting) awaits(job);
+      if (job.state != JobState::waiting) return;
+      sink_.key(F);
+      encode_awaits(sink_, job);
     } else if constexpr (F == Field::result) {
       if (is_terminal(job.state)) value(F, row.result());
     } else if constexpr (place_of<JobSpec>(F) < kSize<JobSpec>) {
@@ -126,18 +141,6 @@ class JobEncoder {
   void value(Field key, const Value& value) {
     sink_.key(key);
     encode_value(sink_, DialectId::k2026_04_01, value);
-  }
-
-  // The first of what the job lacks, and how many there are.
-  void awaits(const Job& job) {
-    sink_.key(Field::awaits);
-    sink_.begin_object();
-    sink_.key(Field::ids);
-    sink_.begin_array();
-    for (std::size_t i = 0; i < std::min(job.awaits.size(), kAwaitsShown); ++i) sink_.string(job.awaits[i]);
-    sink_.end_array();
-    write_integer(sink_, Field::count, static_cast<std::int64_t>(job.awaits.size()) + job.more_awaits);
-    sink_.end_object();
   }
 
   Sink& sink_;
