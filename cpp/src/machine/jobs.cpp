@@ -145,10 +145,10 @@ struct Machine::EarlierOrders {
   }
 };
 
-std::optional<Reply> Machine::enqueue_refusal(const JobOrder& order, const EarlierOrders* earlier, Awaited& awaited) {
+std::optional<Reply> Machine::enqueue_refusal(const JobOrder& order, const Entry* existing, const EarlierOrders* earlier,
+                                              Awaited& awaited) {
   if (earlier && order.id && earlier->made.contains(*order.id))
     return refusal(status::kConflict, "id " + quoted(*order.id) + " comes twice");
-  const Entry* existing = order.id ? set_.find(*order.id) : nullptr;
   if (existing && existing->now->job) {
     const Row& row = *existing->now;
     const JobSpec& spec = *row.job->spec;
@@ -183,9 +183,9 @@ std::optional<Reply> Machine::enqueue_refusal(const JobOrder& order, const Earli
 }
 
 Reply Machine::enqueue(JobOrder& order) {
-  Awaited awaited;
-  if (auto refused = enqueue_refusal(order, nullptr, awaited)) return *std::move(refused);
   Entry* existing = order.id ? set_.find(*order.id) : nullptr;
+  Awaited awaited;
+  if (auto refused = enqueue_refusal(order, existing, nullptr, awaited)) return *std::move(refused);
   if (existing && existing->now->job) return answer(*existing);
   const Instant process_at = order.process_in ? saturating_add(now_, *order.process_in) : order.process_at.value_or(kUnset);
   Shared<JobSpec> spec = spec_of(order, set_.find_queue(order.queue), process_at, now_);
@@ -305,7 +305,7 @@ std::optional<Reply> Machine::refuse_any(const std::vector<JobOrder>& orders) {
     } else if (auto retries = existing && existing->now->job ? std::nullopt : refuse_retries(order)) {
       refused = refusal(status::kInvalid, *std::move(retries));
     } else {
-      refused = enqueue_refusal(order, &earlier, awaited);
+      refused = enqueue_refusal(order, existing, &earlier, awaited);
     }
     if (refused) {
       refused->error = "jobs[" + std::to_string(i) + "]: " + refused->error;

@@ -133,7 +133,8 @@ class Machine {
   Reply enqueue_requested(JobOrder& order);
   // Returns why the job cannot be enqueued, or none; it may exist already. `earlier`: null, or the orders that come before it.
   struct EarlierOrders;
-  std::optional<Reply> enqueue_refusal(const JobOrder& order, const EarlierOrders* earlier, Awaited& awaited);
+  std::optional<Reply> enqueue_refusal(const JobOrder& order, const Entry* existing, const EarlierOrders* earlier,
+                                       Awaited& awaited);
   // Judges orders of which all or none are enqueued: returns the first refusal, with its place.
   std::optional<Reply> refuse_any(const std::vector<JobOrder>& orders);
   // Returns why retries are refused, or none: some lifecycles allow retries only with a policy.
