@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "fake_jobs.hpp"
-#include "fake_rows.hpp"
-#include "machine/invariants.hpp"
+#include "fake_violations.hpp"
 #include "machine/machine.hpp"
 
 namespace resonate {
@@ -142,27 +141,12 @@ TEST_P(CancelledWorkflows, StayUntilTheirJobsAreHandled) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, CancelledWorkflows, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
-Texts names_of(const std::vector<Violation>& found) {
-  Texts names;
-  for (const Violation& violation : found) names.push_back(violation.name);
-  return names;
-}
-
 TEST(CancelledWorkflowsInvariants, NameAWrongMark) {
   JobStore store;
   store.add(order("j"));
   store.Store::claim("w");
   EXPECT_EQ(store.suspend("w", 1, {"j"}).status, status::kOk);
-  const auto broken = [&](auto change) {
-    return store.engine->with_storage([&](Storage& storage) {
-      const std::unique_ptr<Storage> copy = storage.fork();
-      Changes changes;
-      changes.counters = copy->counters();
-      change(*copy, changes);
-      copy->write(changes);
-      return names_of(check_state(*copy, RulesId::compatible));
-    });
-  };
+  const auto broken = [&](auto change) { return fake::broken_by(store, change); };
   EXPECT_EQ(broken([](Storage&, Changes&) {}), Texts{});
   EXPECT_EQ(broken([](Storage& storage, Changes& changes) {
               changes.edges_removed = storage.edges({.of = "j"});
