@@ -14,6 +14,12 @@ HOW = {"rejected": "was rejected", "rejected_canceled": "was cancelled", "reject
 """What the error of a job says about an awaited promise that is not resolved."""
 
 
+def sound(client: JobClient) -> None:
+    """Holds the store to its invariants."""
+    violations = client.store.check()
+    assert violations == [], violations
+
+
 def gates(client: JobClient, *ids: str, now: int = 0, **data: Any) -> None:
     """Creates promises without a job."""
     for id in ids:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.job_waits import after, callbacks, complete, gates, kept_by, suspended
+from conformance.job_waits import after, callbacks, complete, gates, kept_by, sound, suspended
 from conformance.job_wire import JobClient
 from conformance.wire import V25, V26, held, stored
 
@@ -17,10 +17,6 @@ HOUR = 3_600_000
 @pytest.fixture(params=[V26, V25])
 def client(store: Any, request: pytest.FixtureRequest) -> JobClient:
     return JobClient(store, request.param)
-
-
-def sound(client: JobClient) -> None:
-    assert client.store.check() == []
 
 
 def exists(client: JobClient, id: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.job_groups import enqueue_batch
-from conformance.job_waits import after, awaits, callbacks, complete, end, gates, suspended, task_of
+from conformance.job_waits import after, awaits, callbacks, complete, end, gates, sound, suspended, task_of
 from conformance.job_wire import JobClient
 from conformance.wire import V25, V26, held, rows_of, stored
 from resonate_core.conformance.reply_form import status_in
@@ -19,10 +19,6 @@ HOUR = 3_600_000
 @pytest.fixture(params=[V26, V25])
 def client(store: Any, request: pytest.FixtureRequest) -> JobClient:
     return JobClient(store, request.param)
-
-
-def sound(client: JobClient) -> None:
-    assert client.store.check() == []
 
 
 def running(client: JobClient, id: str = "j", now: int = 1, **data: Any) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.job_waits import callbacks, suspended
+from conformance.job_waits import callbacks, sound, suspended
 from conformance.job_wire import JobClient
 from conformance.wire import V25, V26
 
@@ -14,10 +14,6 @@ from conformance.wire import V25, V26
 @pytest.fixture(params=[V26, V25])
 def client(store: Any, request: pytest.FixtureRequest) -> JobClient:
     return JobClient(store, request.param)
-
-
-def sound(client: JobClient) -> None:
-    assert client.store.check() == []
 
 
 def test_its_cancellation_cancels_nothing(client: JobClient) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.job_waits import HOW, after, awaits, callbacks, complete, end, gates, task_of
+from conformance.job_waits import HOW, after, awaits, callbacks, complete, end, gates, sound, task_of
 from conformance.job_wire import JobClient, encoded_error
 from conformance.wire import V25, V26, rows_of, stored
 from resonate_core.conformance.reply_form import status_in
@@ -19,10 +19,6 @@ FAILED = SETTLED[1:]
 @pytest.fixture(params=[V26, V25])
 def client(store: Any, request: pytest.FixtureRequest) -> JobClient:
     return JobClient(store, request.param)
-
-
-def sound(client: JobClient) -> None:
-    assert client.store.check() == []
 
 
 # --- the record -----------------------------------------------------------------------------------------------------

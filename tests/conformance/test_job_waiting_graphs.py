@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.job_waits import after, awaits, callbacks, complete, gates, kept_by
+from conformance.job_waits import after, awaits, callbacks, complete, gates, kept_by, sound
 from conformance.job_wire import JobClient
 from conformance.wire import V25, V26, rows_of
 from resonate_core.conformance.reply_form import status_in
@@ -16,10 +16,6 @@ from resonate_core.conformance.reply_form import status_in
 @pytest.fixture(params=[V26, V25])
 def client(store: Any, request: pytest.FixtureRequest) -> JobClient:
     return JobClient(store, request.param)
-
-
-def sound(client: JobClient) -> None:
-    assert client.store.check() == []
 
 
 # --- graphs -----------------------------------------------------------------------------------------------------------
