@@ -190,10 +190,10 @@ def end_of_skip(wall: datetime, zone: ZoneInfo) -> datetime | None:
 
 
 def by_wall_clock(expression: str, after: int, zone: ZoneInfo, count: int) -> list[int]:
-    """Our rule applied to the local times of cronsim, which begin well before `after`."""
+    """Our rule applied to the local times of cronsim, which begin before `after` by more than a change of clocks moves them."""
     fields = expression.split()
     interval = any(field.startswith("*") for field in fields[: len(fields) - 3])
-    start = (EPOCH + timedelta(milliseconds=after)).astimezone(zone).replace(tzinfo=None) - timedelta(days=2)
+    start = (EPOCH + timedelta(milliseconds=after)).astimezone(zone).replace(tzinfo=None) - timedelta(hours=6)
     found: set[int] = set()
     enough = None
     try:
