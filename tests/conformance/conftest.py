@@ -3,8 +3,8 @@
 The tier decides which ends (tests/tiers.py). A cell of a table judges the machine, so the fast tier runs it in memory; the modules of
 STORING, which write and search every table, judge a storage and run on SQLite too; those of OVER_A_SOCKET judge a server and run over a
 socket too. CI adds all storages and the app, and runs POOLED on PostgreSQL behind a pooler. `scripts/test --full` runs all tests on all
-ends. Two kinds run there alone: those about the shape of requests in durable stores, and seven of eight cells of TABLES on PostgreSQL
-and through the app.
+ends. Three kinds run there alone: those about the shape of requests in durable stores, seven of eight cells of TABLES in durable stores
+and through the app, and four of five cells of each other test that judges the machine on PostgreSQL and through the app.
 
 The reference model (`resonate_core.conformance.reference`) is one of the ends. A test of something that the model does not have has a
 marker, and does not run on it: `@pytest.mark.not_of_the_model("it has no typed calls")`.
@@ -49,6 +49,9 @@ POOLED = ("test_s3_promises", "test_s4_steps", "test_job_storage", "test_job_wor
 
 TABLES = ("test_s7_traps", "test_task_transitions_2025_01_15", "test_transitions_2026_04_01", "test_job_transitions")
 """Each state against each event, about 10,000 cells."""
+
+OF_THE_MACHINE = ("test_many_joins", "test_when_a_group_is_ready", "test_no_window_holds_more_than_the_rate")
+"""Tests of STORING that compute with instants: their cells write the same rows."""
 
 LARGE = (
     "test_a_thousand_a_request",
@@ -109,17 +112,29 @@ def _is_of_the_model(test: pytest.Item) -> bool:
     return mark is None
 
 
+def _share(item: pytest.Function, end: str) -> tuple[tuple[str, ...], int]:
+    """The tests of which CI runs the first of each so many on an end, by a key that they have in common."""
+    module = item.path.stem
+    if module in TABLES:
+        return (module, end), 1 if end not in ("sqlite", "postgres", "http") else 8
+    judges_the_storage = module in STORING and item.originalname not in OF_THE_MACHINE
+    return (module, item.originalname, end), 1 if judges_the_storage or end not in ("postgres", "http") else 5
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves seven of eight cells of TABLES on PostgreSQL and through the app to `scripts/test --full`."""
-    turns: Counter[tuple[str, str]] = Counter()
+    """Leaves most cells of the tests that judge the machine, which run in memory, to `scripts/test --full` on other ends.
+
+    Each test runs on each end: the first cell does, so that every kind of request and step reaches every storage.
+    """
+    turns: Counter[tuple[str, ...]] = Counter()
     for item in items:
         end = item.callspec.params.get("back_end") if isinstance(item, pytest.Function) and hasattr(item, "callspec") else None
-        if item.path.stem in TABLES and end is not None and end.name in ("postgres", "http"):
-            turn = item.path.stem, end.name
-            if turns[turn] % 8:
+        if isinstance(item, pytest.Function) and isinstance(end, BackEnd):
+            key, number = _share(item, end.name)
+            if turns[key] % number:
                 item.add_marker(pytest.mark.full)
-            turns[turn] += 1
+            turns[key] += 1
 
 
 @pytest.fixture
