@@ -19,6 +19,8 @@ from type_checkers import mypy, pyright
 
 #: A session shows the values of expressions, and may define a name again.
 SESSIONS = {"reportUnusedExpression": False, "reportRedeclaration": False}
+#: The same for mypy, below the program.
+OF_SESSIONS = '# mypy: allow-redefinition, disable-error-code="no-redef"'
 
 
 def written(folder: Path) -> dict[str, Path]:
@@ -27,7 +29,7 @@ def written(folder: Path) -> dict[str, Path]:
     for page in PAGES:
         name = "_".join(page.relative_to(ROOT).with_suffix("").parts)
         for number, code in enumerate(modules(page)):
-            (folder / f"{name}_{number}.py").write_text(code)
+            (folder / f"{name}_{number}.py").write_text(f"{code}\n{OF_SESSIONS}\n")
             pages[f"{name}_{number}.py"] = page
     return pages
 
@@ -41,7 +43,7 @@ def test_mypy(tmp_path: Path) -> None:
     assert {"README.md", "docs/jobs.md", "docs/workers.md", "docs/sdk.md", "docs/web.md"} <= {
         str(page.relative_to(ROOT)) for page in pages.values()
     }
-    assert by_page(mypy(tmp_path, "--allow-redefinition", "--disable-error-code", "no-redef"), pages) == []
+    assert by_page(mypy(tmp_path), pages) == []
 
 
 def test_pyright(tmp_path: Path) -> None:

@@ -14,8 +14,21 @@ ROOT = Path(__file__).parents[2]
 
 
 def mypy(folder: Path, *options: str) -> list[tuple[str, int, str]]:
-    """Returns the errors in the files of a folder: file, line and text."""
-    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--show-absolute-path", *options]
+    """Returns the errors in the files of a folder: file, line and text.
+
+    By default the version is that of `scripts/check`, and no option is another one: so mypy knows the package from that run.
+    """
+    version = () if "--python-version" in options else ("--python-version", "3.12")
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file",
+        str(ROOT / "pyproject.toml"),
+        "--show-absolute-path",
+        *version,
+        *options,
+    ]
     done = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found = re.findall(r"^(.+?):(\d+): error: (.*)$", done.stdout, re.M)
