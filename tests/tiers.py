@@ -15,6 +15,7 @@ missing (tests/backends.py). The tier `fast` imports no module of the other tier
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,26 @@ MODULES: dict[str, str] = {
 OF_STORAGES = frozenset({"postgres", "pgbouncer"})
 """The parameters and fixtures of tests that need PostgreSQL."""
 
+DEALT: dict[str, str] = {
+    "integration/django/test_cases.py": "postgres",
+    "integration/django/test_processes.py": "sqlite",
+    "integration/django/test_shop.py": "postgres",
+    "integration/fastapi/test_shop.py": "sqlite",
+    "integration/jobs/test_graph_kills.py": "sqlite",
+    "integration/jobs/test_kills.py": "postgres",
+    "server/test_jobs_kill.py": "sqlite",
+    "server/test_kill.py": "postgres",
+    "server/test_leases.py": "sqlite",
+}
+"""Modules whose tests start and kill processes on each durable storage: the tier `all` runs each test on one, in turn from this one on.
+
+What a process does after a kill is the same on both; that each storage keeps what it answered is judged by integration/storage.
+"""
+
+THIRDS = "back_end"
+"""The fixture of stores in each storage: outside of conformance, which has a rule of its own, a test with it runs in the tier `all` on
+PostgreSQL with the first of each three of its cells."""
+
 _ROOT = Path(__file__).parent
 
 
@@ -181,16 +202,57 @@ def every(number: int, values: Iterable[Any]) -> list[Any]:
 
     For cases that go one way through the code and cost seconds each. A value that is a tuple has an item for each parameter.
     """
-    return [
-        value if turn % number == 0 else pytest.param(*(value if isinstance(value, tuple) else [value]), marks=pytest.mark.full)
-        for turn, value in enumerate(values)
-    ]
+    return [_in_all(turn % number == 0, value) for turn, value in enumerate(values)]
+
+
+def chess(rows: Iterable[Any], columns: Iterable[Any]) -> list[Any]:
+    """Parameters of a test with two or more: each row with each column. The tier `all` runs those of one colour, as on a chessboard.
+
+    So it has each row and each column. For pairs that are independent of each other in the code. A row or column that is a tuple has an
+    item for each parameter.
+    """
+    second = list(columns)
+    return [_in_all((x + y) % 2 == 0, one, two) for x, one in enumerate(rows) for y, two in enumerate(second)]
+
+
+def _in_all(kept: bool, *values: Any) -> Any:
+    items = [item for value in values for item in (value if isinstance(value, tuple) else [value])]
+    return pytest.param(*items, marks=[] if kept else pytest.mark.full)
+
+
+def _durable(item: Any) -> str | None:
+    """The durable storage that a test gets as a parameter."""
+    names = {"sqlite": "sqlite", "postgres": "postgres", "postgresql": "postgres"}
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    found = [names[name] for value in given if isinstance(name := getattr(value, "name", value), str) and name in names]
+    return found[0] if len(found) == 1 else None
+
+
+def sampled_out(items: Iterable[Any]) -> set[Any]:
+    """The tests that DEALT and THIRDS leave to the tier `full`."""
+    places: dict[str, dict[str, int]] = {}
+    turns: Counter[tuple[Path, str]] = Counter()
+    out = set()
+    for item in items:
+        storage = _durable(item)
+        name = item.path.relative_to(_ROOT).as_posix() if storage and item.path.is_relative_to(_ROOT) else ""
+        if name in DEALT:
+            place = places.setdefault(name, {}).setdefault(item.originalname, len(places[name]))
+            if (storage == DEALT[name]) == bool(place % 2):
+                out.add(item)
+        elif storage == "postgres" and THIRDS in item.callspec.params and not name.startswith("conformance/"):
+            if turns[item.path, item.originalname] % 3:
+                out.add(item)
+            turns[item.path, item.originalname] += 1
+    return out
 
 
 def split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:
     """The tests that this run has, and those that it leaves out."""
+    given = list(items)
+    out = set() if runs(FULL) else sampled_out(given)
     kept: list[Any] = []
     left: list[Any] = []
-    for item in items:
-        (kept if runs(of_item(item)) else left).append(item)
+    for item in given:
+        (kept if item not in out and runs(of_item(item)) else left).append(item)
     return kept, left

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from backends import BackEnd
+from backends import BACK_ENDS, POSTGRES, BackEnd
 from command_line import run_command
 from resonate_core.conformance.judging import judge
 from resonate_core.conformance.plan import Plan
 from resonate_core.conformance.report import Report
 from server.live_server import serving
+from tiers import every
 
 FAR = 4 * 10**12
 QUICK = {"effort": "quick", "requests": 40, "connections": 4}
@@ -59,6 +60,9 @@ def check_left(store: rc.Store, prefix: str, report: Report) -> None:
     assert any("settled promises" in one for one in report.kept)
 
 
+@pytest.mark.parametrize(
+    "back_end", every(3, [POSTGRES, *(end for end in BACK_ENDS if end is not POSTGRES)]), ids=lambda end: end.name, indirect=True
+)
 def test_our_server_has_no_findings(back_end: BackEnd) -> None:
     with back_end.open() as store:
         foreign(store)
