@@ -13,14 +13,22 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
+from backends import BACK_ENDS, BackEnd, require
 from conformance.job_wire import JobClient
-from resonate_core.conformance.reference import Model
+from conformance.model_store import MODEL
 from resonate_core.worker import Worker
 
 
-@pytest.fixture(params=["engine", "reference model"])
-def client(request: pytest.FixtureRequest, make_store: Callable[..., Any]) -> JobClient:
-    return JobClient(make_store() if request.param == "engine" else Model())
+@pytest.fixture(params=[*BACK_ENDS, MODEL], ids=lambda end: end.name)
+def back_end(request: pytest.FixtureRequest) -> BackEnd:
+    chosen: BackEnd = request.param
+    require(chosen)
+    return chosen
+
+
+@pytest.fixture
+def client(make_store: Callable[..., Any]) -> JobClient:
+    return JobClient(make_store())
 
 
 def fill(client: JobClient, count: int, queue: str = "default") -> None:

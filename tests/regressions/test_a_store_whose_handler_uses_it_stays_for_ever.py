@@ -24,6 +24,14 @@ from resonate_core.worker import Worker
 
 Note = Callable[[str], None]
 
+
+@pytest.fixture(scope="module", autouse=True)
+def only_new_objects_are_collected() -> None:
+    """Excludes the objects of earlier tests from the collections here, each of which took 0.3 s at the end of a run."""
+    gc.collect()
+    gc.freeze()
+
+
 LOCAL = {"resonate:target": "local://here"}
 DESCRIPTORS = Path("/proc/self/fd")
 

@@ -90,7 +90,7 @@ def short(store):
 
 text = recorded(short)
 ui = client_of(rc.Store(clock=rc.ManualClock()), recording_bytes=100_000_000)
-for n in range(12):
+for n in range(6):
     assert ui.post("travel", text, NDJSON).status_code == 200
 """
 FORMATS = """
