@@ -8,12 +8,13 @@ from __future__ import annotations
 import copy
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from backends import BACK_ENDS, BackEnd
+from backends import BACK_ENDS, POSTGRES, BackEnd
 from fuzz.envelopes import NOW, broken, envelopes, junk, places
 from property import profiles
 
@@ -25,10 +26,31 @@ SETTINGS = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
+FEW = settings(SETTINGS, max_examples=max(1, int(SETTINGS.max_examples * profiles.OF_POSTGRES * 2)))
+"""For PostgreSQL, where a request takes many round trips."""
 STATUSES = {200, 300, 400, 401, 403, 404, 409, 422, 429, 500}
 VERSIONS = {"2026-04-01", "2025-01-15"}
 
-back_ends = pytest.mark.parametrize("end", [b for b in BACK_ENDS if b.missing is None], ids=lambda b: b.name)
+ENDS = [b for b in BACK_ENDS if b.missing is None]
+# What is judged before a storage is asked: CI tries it in memory and in a file.
+of_shape = pytest.mark.parametrize(
+    "end", [pytest.param(b, id=b.name, marks=[pytest.mark.full] if b is POSTGRES else []) for b in ENDS]
+)
+
+
+def tried(*strategies: Any) -> Callable[[Callable[..., None]], Callable[[BackEnd], None]]:
+    """A random test on each storage, on PostgreSQL with few examples."""
+
+    def decorate(judge: Callable[..., None]) -> Callable[[BackEnd], None]:
+        usual, few = SETTINGS(given(*strategies)(judge)), FEW(given(*strategies)(judge))
+
+        @pytest.mark.parametrize("end", ENDS, ids=lambda b: b.name)
+        def test(end: BackEnd) -> None:
+            (few if end is POSTGRES else usual)(end)
+
+        return test
+
+    return decorate
 
 
 def opened(end: BackEnd, rules: str = "compatible") -> Any:
@@ -71,9 +93,7 @@ def runs_although_refused(envelope: Any) -> bool:
         return False
 
 
-@back_ends
-@SETTINGS
-@given(st.sampled_from(["compatible", "strict"]), st.lists(st.tuples(envelopes(), st.integers(0, 60)), min_size=1, max_size=25))
+@tried(st.sampled_from(["compatible", "strict"]), st.lists(st.tuples(envelopes(), st.integers(0, 60)), min_size=1, max_size=25))
 def test_valid_envelopes(end: BackEnd, rules: str, work: list[tuple[Any, int]]) -> None:
     """Long runs of well-formed requests: texts and values have the same effects, and the invariants hold."""
     one, two = opened(end, rules), opened(end, rules)
@@ -83,9 +103,7 @@ def test_valid_envelopes(end: BackEnd, rules: str, work: list[tuple[Any, int]]) 
     assert one.snapshot() == two.snapshot()
 
 
-@back_ends
-@SETTINGS
-@given(st.sampled_from(["compatible", "strict"]), st.lists(envelopes(), max_size=8), st.lists(broken(), min_size=1, max_size=4))
+@tried(st.sampled_from(["compatible", "strict"]), st.lists(envelopes(), max_size=8), st.lists(broken(), min_size=1, max_size=4))
 def test_broken_envelopes(end: BackEnd, rules: str, work: list[Any], breakage: list[Any]) -> None:
     """Requests with members that are dropped, swapped or replaced by junk, on a store that is not empty."""
     one, two = opened(end, rules), opened(end, rules)
@@ -94,7 +112,7 @@ def test_broken_envelopes(end: BackEnd, rules: str, work: list[Any], breakage: l
     assert one.check() == []
 
 
-@back_ends
+@of_shape
 @SETTINGS
 @given(junk)
 @example([]).via("a batch is no request")
@@ -104,9 +122,7 @@ def test_any_json_value(end: BackEnd, value: Any) -> None:
     assert send_both(opened(end), opened(end), value) == 400
 
 
-@back_ends
-@SETTINGS
-@given(st.lists(st.one_of(envelopes(), broken()), max_size=6), st.booleans(), st.one_of(st.none(), NOW))
+@tried(st.lists(st.one_of(envelopes(), broken()), max_size=6), st.booleans(), st.one_of(st.none(), NOW))
 def test_batches(end: BackEnd, work: list[Any], atomic: bool, now: int | None) -> None:
     """A batch as values and as text; an atomic batch that is refused changes nothing."""
     one, two = opened(end), opened(end)
@@ -122,7 +138,7 @@ def test_batches(end: BackEnd, work: list[Any], atomic: bool, now: int | None) -
         assert len(answers) == len(work)
 
 
-@back_ends
+@of_shape
 @SETTINGS
 @given(st.one_of(st.binary(max_size=80), st.text(max_size=40)))
 def test_raw_bytes(end: BackEnd, text: bytes | str) -> None:
@@ -137,7 +153,7 @@ def test_raw_bytes(end: BackEnd, text: bytes | str) -> None:
     assert store.digest() == before
 
 
-@back_ends
+@of_shape
 @SETTINGS
 @given(envelopes(), st.data())
 def test_damaged_text(end: BackEnd, envelope: Any, data: st.DataObject) -> None:
@@ -168,7 +184,7 @@ OUTSIDE_JSON = st.sampled_from(["\ud800", "a\udfffb", "\udc80"]) | st.sampled_fr
 )
 
 
-@back_ends
+@of_shape
 @SETTINGS
 @given(envelopes(), OUTSIDE_JSON, st.data())
 def test_values_that_json_does_not_have(end: BackEnd, envelope: Any, value: Any, data: st.DataObject) -> None:
@@ -187,7 +203,7 @@ def test_values_that_json_does_not_have(end: BackEnd, envelope: Any, value: Any,
     json.dumps(store.snapshot()).encode()
 
 
-@back_ends
+@of_shape
 @pytest.mark.parametrize(
     "text", [b"[" * 1_000_000, b'{"data":' * 200_000, b'"' + b"x" * 3_000_000, b"1" * 1_000_000, b"\\" * 100_000]
 )
@@ -196,7 +212,7 @@ def test_long_text(end: BackEnd, text: bytes) -> None:
     assert judge(json.loads(opened(end).apply_json(text))) == 400
 
 
-@back_ends
+@of_shape
 @pytest.mark.parametrize("depth", [500, 5_000])
 def test_deep_values(end: BackEnd, depth: int) -> None:
     """Deep Python values, in members that are ignored or refused, never cause a crash."""

@@ -12,11 +12,16 @@ from property.graph_run import GraphRun
 
 SEEDS = 1_000
 EACH = 100
-OF_DURABLE = 20
+OF_DURABLE = {"sqlite": 20, "postgres": 8}
 """The number of seeds on each durable store."""
 
 
-@pytest.mark.parametrize("first", [pytest.param(n, marks=[pytest.mark.all] if n else []) for n in range(0, SEEDS, EACH)])
+def tier_of(first: int) -> list[pytest.MarkDecorator]:
+    """The first hundred seeds run in each tier, one hundred of three in CI."""
+    return [pytest.mark.full] if first % (3 * EACH) else [pytest.mark.all] if first else []
+
+
+@pytest.mark.parametrize("first", [pytest.param(first, marks=tier_of(first)) for first in range(0, SEEDS, EACH)])
 def test_graphs_in_memory(first: int) -> None:
     for seed in range(first, first + EACH):
         run(BACK_ENDS[0], seed)
@@ -25,7 +30,7 @@ def test_graphs_in_memory(first: int) -> None:
 @pytest.mark.parametrize("back_end", BACK_ENDS[1:], ids=lambda end: end.name)
 def test_graphs_in_durable_stores(back_end: BackEnd) -> None:
     require(back_end)
-    for seed in range(SEEDS, SEEDS + OF_DURABLE):
+    for seed in range(SEEDS, SEEDS + OF_DURABLE[back_end.name]):
         run(back_end, seed)
 
 
