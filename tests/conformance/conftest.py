@@ -50,6 +50,9 @@ POOLED = ("test_s3_promises", "test_s4_steps", "test_job_storage", "test_job_wor
 TABLES = ("test_s7_traps", "test_task_transitions_2025_01_15", "test_transitions_2026_04_01", "test_job_transitions")
 """Each state against each event, about 10,000 cells."""
 
+OF_A_STORAGE = ("test_claims_among_many",)
+"""Tests of so many rows that the app adds seconds and nothing else: CI does not run them through it."""
+
 OF_THE_MACHINE = ("test_many_joins", "test_when_a_group_is_ready", "test_no_window_holds_more_than_the_rate")
 """Tests of STORING that compute with instants: their cells write the same rows."""
 
@@ -80,6 +83,8 @@ def _tier(end: BackEnd, module: str, test: str) -> str:
         return tiers.ALL if module in POOLED else tiers.FULL
     if name == "sqlite" and module in STORING:
         return tiers.FAST
+    if name == "http" and test in OF_A_STORAGE:
+        return tiers.FULL
     return tiers.FULL if module in OF_SHAPE and name != "http" else tiers.ALL
 
 

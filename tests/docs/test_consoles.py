@@ -17,14 +17,14 @@ from tiers import every
 
 SESSIONS = (
     "server.md",
-    "web.md",
+    "conformance.md",  # 20 s: the command judges a server, as it does in tests/conformance_command
     "security.md",
     "operations.md",
     "postgresql.md",
-    "tutorial.md",
+    "web.md",
     "jobs_tutorial.md",
     "testing.md",
-    "conformance.md",
+    "tutorial.md",
 )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import resonate_core as rc
+from tiers import every
 
 OPENINGS = {
     "store": "rc.Store(path)",
@@ -64,7 +65,7 @@ def test_check_file_says_it(path: Path) -> None:
     assert "it is not a regular file" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", every(2, COMMANDS))
 def test_commands_end(path: Path, name: str) -> None:
     command = [sys.executable, "-m", "resonate_core", *COMMANDS[name], str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

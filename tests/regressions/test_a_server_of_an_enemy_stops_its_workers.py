@@ -18,6 +18,7 @@ import resonate_core as rc
 from enemy_server import Asked, Respond, Sent, chunked, enemy, envelope, http, with_data, zeros
 from resonate_core.http.remote import Remote
 from resonate_core.worker import Worker
+from tiers import every
 
 STORE = rc.Store(clock=rc.ManualClock())
 STORE.jobs.enqueue("t", 1, id="a", queue="q")
@@ -95,7 +96,7 @@ def _worked(respond: Respond, calls: int) -> tuple[list[Any], list[Asked]]:
     return ran, asked
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", every(2, SAID))
 def test_the_worker_goes_on(name: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR, "resonate_core.worker"):
         ran, _ = _worked(SAID[name], 2)

@@ -23,6 +23,7 @@ from resonate_core.worker import Worker
 from resonate_core.worker.environment import Environment, Target, open_client
 from resonate_core.worker.job_source import JobSource
 from server.live_server import serving
+from tiers import chess
 
 Calls = dict[str, Callable[[rc.Store, str], Awaitable[Any]]]
 
@@ -76,8 +77,7 @@ async def found_ready(store: rc.Store) -> None:
         assert await resonate.problems() == []
 
 
-@pytest.mark.parametrize("durable", [False, True])
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(("call", "durable"), chess(CALLS, [False, True]))
 def test_a_call_needs_no_thread_of_the_program(call: str, durable: bool, tmp_path: Path):
     released = threading.Event()
 

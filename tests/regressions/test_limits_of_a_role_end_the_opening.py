@@ -26,6 +26,7 @@ import resonate_core as rc
 from backends import PGBOUNCER, POSTGRES, require
 from command_line import run_command
 from resonate_core.calls.wakeup import Wakeup
+from tiers import chess
 
 FAR = 10**15
 ROLE = f"limited_{os.getpid()}"
@@ -91,8 +92,7 @@ def use(url: str, vacuums: bool = True) -> None:
         assert (store.check(), store.promises.get("p1").state) == ([], "pending")
 
 
-@pytest.mark.parametrize("whose", ["role", "database", "url"])
-@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize(("limit", "whose"), chess(LIMITS, ["role", "database", "url"]))
 def test_a_limit_of_1_ms(place: Place, whose: str, limit: str) -> None:
     if limit not in place.limits:
         pytest.skip(f"PostgreSQL {place.version // 10000} has no {limit}")

@@ -16,6 +16,7 @@ from resonate_core import ManualClock, Store
 from resonate_core.asgi import AuthSettings, LimitSettings, ResonateApp, create_app
 from server.app_calls import call
 from server.security_table import SECRET, envelope, token
+from tiers import chess
 
 FAR = 10**15
 
@@ -148,8 +149,7 @@ DURATIONS: list[tuple[str, str, int, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("version", ["2026-04-01", "2025-01-15"])
-@pytest.mark.parametrize(("kind", "name", "limit", "make"), DURATIONS, ids=[f"{kind}-{name}" for kind, name, _, _ in DURATIONS])
+@pytest.mark.parametrize(("kind", "name", "limit", "make", "version"), chess(DURATIONS, ["2026-04-01", "2025-01-15"]))
 def test_leases_ttls_and_delays_end(kind: str, name: str, limit: int, make: Any, version: str) -> None:
     """A request beyond a limit is refused as a whole, and the error names the value and the rule."""
     with Store(clock=ManualClock(1000)) as store:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import resonate_core as rc
+from tiers import chess
 
 PROGRAM = """
 import asyncio, sys, threading, time
@@ -97,8 +98,7 @@ def in_store(tmp_path: Path, look: Callable[[rc.Job], object]) -> object:
         return look(store.jobs.get("the-job"))
 
 
-@pytest.mark.parametrize("kind", ["blocks", "spins", "blocks-in-c"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
+@pytest.mark.parametrize(("kind", "number"), chess(["blocks", "spins", "blocks-in-c"], [signal.SIGTERM, signal.SIGINT]))
 def test_a_handler_that_blocks_the_loop(tmp_path: Path, kind: str, number: signal.Signals) -> None:
     with worker(tmp_path, kind, "100") as program:
         program.send_signal(number)

@@ -21,6 +21,7 @@ from resonate_core.server.metrics import Metrics
 from resonate_core.testing import serving
 from resonate_core.worker import Worker, session
 from resonate_core.worker.executor import Executor
+from tiers import chess
 
 Warnings = Callable[[], list[str]]
 
@@ -114,8 +115,7 @@ def parents(worker: Worker, kind: str, store: rc.Store, url: str | None) -> Any:
     return worker.task("parent", retention="kept")({"sync": sync, "async": in_loop, "own loop": own_loop}[kind])
 
 
-@pytest.mark.parametrize("kind", ["sync", "async", "own loop"])
-@pytest.mark.parametrize("place", ["memory", "file", "url"])
+@pytest.mark.parametrize(("place", "kind"), chess(["memory", "file", "url"], ["sync", "async", "own loop"]))
 def test_parents_that_wait_for_children(kind: str, place: str, warnings: Warnings, tmp_path: Path) -> None:
     with rc.Store(tmp_path / "a.db" if place == "file" else None) as store, serving(store) as server:
         url = server.url if place == "url" else None

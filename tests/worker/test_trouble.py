@@ -15,6 +15,7 @@ from resonate_core.worker.environment import Environment
 from resonate_core.worker.job_source import Claim, Exchanged
 from resonate_core.worker.outcomes import Outcome
 from resonate_core.worker.store_client import StoreClient
+from tiers import chess
 
 
 class Shaky(StoreClient):
@@ -59,9 +60,13 @@ def shaky(store: rc.Store, error: Exception, worker_options: dict[str, Any] | No
 
 
 @pytest.mark.parametrize(
-    "error", [rc.errors.StoreBusy("locked"), rc.errors.StoreError("disk"), ConnectionResetError("gone")], ids=repr
+    ("call", "error"),
+    chess(
+        ["exchange", "claim", "start_many", "complete_many", "fail", "snooze"],
+        [rc.errors.StoreBusy("locked"), rc.errors.StoreError("disk"), ConnectionResetError("gone")],
+    ),
+    ids=lambda given: given if isinstance(given, str) else repr(given),
 )
-@pytest.mark.parametrize("call", ["exchange", "claim", "start_many", "complete_many", "fail", "snooze"])
 def test_a_call_that_fails_is_made_again(live_store: rc.Store, caplog: pytest.LogCaptureFixture, call, error):
     # What is claimed ahead of its slot is not started by the claim.
     worker, client = shaky(live_store, error, {"concurrency": 1, "batch": 3} if call == "start_many" else None, **{call: 2})
