@@ -161,8 +161,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 @pytest.hookimpl(trylast=True)  # after the markers of tests/conformance/conftest.py
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects tests of other tiers."""
+    """Deselects tests of other tiers; in a run of several processes, the longest tests come first."""
     kept, out = tiers.split(items)
     if out:
         config.hook.pytest_deselected(items=out)
-        items[:] = kept
+    items[:] = tiers.longest_first(kept) if hasattr(config, "workerinput") else kept

@@ -146,6 +146,22 @@ THIRDS = "back_end"
 """The fixture of stores in each storage: outside of conformance, which has a rule of its own, a test with it runs in the tier `all` on
 PostgreSQL with the first of each three of its cells."""
 
+LONGEST = (
+    "docs/test_build.py",
+    "property/test_job_machine.py",
+    "property/test_state_machine.py",
+    "regressions/test_recordings_and_refusals_fill_the_memory.py",
+    "integration/sdk/test_crash_anywhere.py",
+    "conformance_command/test_planted_faults.py",
+    "docs/test_notebooks.py",
+    "docs/test_consoles.py",
+    "product/test_product.py",
+    "integration/jobs/test_kills.py",
+    "server/test_kill.py",
+)
+"""Modules with single tests of 10 s of a processor and more: several processes begin with them, since at the end of a run the others
+would wait for one."""
+
 _ROOT = Path(__file__).parent
 
 
@@ -245,6 +261,12 @@ def sampled_out(items: Iterable[Any]) -> set[Any]:
                 out.add(item)
             turns[item.path, item.originalname] += 1
     return out
+
+
+def longest_first(items: Iterable[Any]) -> list[Any]:
+    """The tests in their order, those of LONGEST before all others."""
+    first = [_ROOT / name for name in LONGEST]
+    return sorted(items, key=lambda item: item.path not in first)
 
 
 def split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:

@@ -82,10 +82,10 @@ def test_a_claim_never_gives_one_job_twice(client: JobClient) -> None:
 
 @pytest.mark.not_of_the_model("it looks at every job for every claim")
 def test_claims_among_many(make_store: Callable[..., Any]) -> None:
-    """200,000 jobs of three priorities are claimed in order, also after some of them were removed."""
+    """60,000 jobs of three priorities are claimed in order, also after some of them were removed."""
     client = JobClient(make_store(check=False))
     chance = random.Random(6)
-    total, page = 200_000, 10_000
+    total, page = 60_000, 10_000
     priorities = [chance.choice((10, 50, 90)) for _ in range(total)]
     for begin in range(0, total, page):
         jobs = [{"id": f"{n:06}", "queue": QUEUE, "type": "t", "priority": priorities[n]} for n in range(begin, begin + page)]
