@@ -4,7 +4,7 @@ The tier decides which ends (tests/tiers.py). A cell of a table judges the machi
 STORING, which write and search every table, judge a storage and run on SQLite too; those of OVER_A_SOCKET judge a server and run over a
 socket too. CI adds all storages and the app, and runs POOLED on PostgreSQL behind a pooler. `scripts/test --full` runs all tests on all
 ends. Three kinds run there alone: those about the shape of requests in durable stores, seven of eight cells of TABLES in durable stores
-and through the app, and four of five cells of each other test that judges the machine on PostgreSQL and through the app.
+and through the app, and four of five cells of each other test through the app and, unless it judges the storage, on PostgreSQL.
 
 The reference model (`resonate_core.conformance.reference`) is one of the ends. A test of something that the model does not have has a
 marker, and does not run on it: `@pytest.mark.not_of_the_model("it has no typed calls")`.
@@ -123,7 +123,8 @@ def _share(item: pytest.Function, end: str) -> tuple[tuple[str, ...], int]:
     if module in TABLES:
         return (module, end), 1 if end not in ("sqlite", "postgres", "http") else 8
     judges_the_storage = module in STORING and item.originalname not in OF_THE_MACHINE
-    return (module, item.originalname, end), 1 if judges_the_storage or end not in ("postgres", "http") else 5
+    sampled = end == "http" or (end == "postgres" and not judges_the_storage)
+    return (module, item.originalname, end), 5 if sampled else 1
 
 
 @pytest.hookimpl(tryfirst=True)
