@@ -35,11 +35,14 @@ def pytest_configure(config: pytest.Config) -> None:
         offer = contextlib.ExitStack()
         offer.enter_context(postgres_server.offered())
         config.add_cleanup(offer.close)
+    else:
+        gc.disable()  # until all tests are collected, which makes no garbage worth a quarter of that time
 
 
 def pytest_collection_finish() -> None:
     """Excludes the collected tests from garbage collections, which would take half a second in each `gc.collect()` of a test."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_report_header() -> list[str]:
