@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from ..base.loopback import is_loopback
 from ..http.host_names import is_own_name
-from ..http.same_origin import is_foreign_site, is_same_origin
-from ..http.single_headers import doubled
+from ..http.judged_headers import doubled, is_foreign_site, is_same_origin
 
 if TYPE_CHECKING:
     from starlette.types import Scope

@@ -14,8 +14,7 @@ from urllib.parse import unquote
 from .._core import Envelope, RequestLimits
 from ..base.log_lines import escape_lines
 from ..errors import ResonateError, StoreBusy, StoreError
-from ..http.same_origin import is_foreign_site, is_same_origin
-from ..http.single_headers import doubled
+from ..http.judged_headers import doubled, is_foreign_site, is_same_origin
 from . import jobs, lookups, messages, overview, pytest_export, queues, schedules, stuck, travel, workers, workflows
 from .access import Refused, StoreAccess
 from .action_endpoint import need_operator, parsed, run_action

@@ -14,9 +14,8 @@ from ..base.payloads import parse_json
 from ..base.per_process import PerProcess
 from ..http.client import async_client
 from ..http.host_names import is_own_name
-from ..http.same_origin import is_foreign_site, is_same_origin
+from ..http.judged_headers import doubled, is_foreign_site, is_same_origin
 from ..http.server_client import ServerAddress
-from ..http.single_headers import doubled
 from .access import Refused
 from .app import ACTS, HEADERS, READS, relative_path
 from .files import Assets

@@ -1,12 +1,35 @@
-"""Whether a page of another origin sends a request, by `Origin` or by `Sec-Fetch-Site`: the one place that reads them."""
+"""Headers by which a server judges a request: each may be there once, and `Origin` or `Sec-Fetch-Site` tells a page of another origin."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-__all__ = ["is_foreign_site", "is_same_origin"]
+__all__ = ["doubled", "is_foreign_site", "is_same_origin"]
 
+#: Of two of these, another reader of the request may see the other one.
+_SINGLE = frozenset((b"host", b"origin", b"sec-fetch-site", b"x-resonate-ui", b"authorization"))
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def doubled(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """Return why a request is refused with 400: one of these headers is there twice, also with the same value. None if none is.
+
+    Args:
+        headers: As in an ASGI scope, with names in lower case.
+
+    Example:
+        >>> from resonate_core.http.judged_headers import doubled
+        >>> doubled([(b"host", b"shop"), (b"host", b"bank")]), doubled([(b"host", b"shop"), (b"accept", b"a"), (b"accept", b"b")])
+        ('the header host must be given once, got it twice', None)
+    """
+    seen: set[bytes] = set()
+    for name, _ in headers:
+        if name in _SINGLE:
+            if name in seen:
+                return f"the header {name.decode()} must be given once, got it twice"
+            seen.add(name)
+    return None
 
 
 def is_foreign_site(site: bytes) -> bool:
@@ -16,7 +39,7 @@ def is_foreign_site(site: bytes) -> bool:
         site: The value of `Sec-Fetch-Site`; empty without one.
 
     Example:
-        >>> from resonate_core.http.same_origin import is_foreign_site
+        >>> from resonate_core.http.judged_headers import is_foreign_site
         >>> [is_foreign_site(one) for one in (b"Cross-Site", b"same-site", b"same-origin", b"none", b"")]
         [True, True, False, False, False]
     """
@@ -32,7 +55,7 @@ def is_same_origin(origin: str, host: str | None, scheme: str) -> bool:
         scheme: That of the request, as the server sees it.
 
     Example:
-        >>> from resonate_core.http.same_origin import is_same_origin
+        >>> from resonate_core.http.judged_headers import is_same_origin
         >>> [is_same_origin(one, "shop:80", "http") for one in ("http://shop", "https://shop:80", "http://shop:81", "null", "http://[")]
         [True, True, False, False, False]
     """
