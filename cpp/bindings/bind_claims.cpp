@@ -106,6 +106,19 @@ Exchanged exchange(const Jobs& self, const Completions& completed, const Held& s
   return Exchanged(py::make_tuple(std::move(of_completed), std::move(of_started), std::move(batch)));
 }
 
+PromiseRecord run_for_promise(const Jobs& self, Operation&& operation) { return self.store->run_for_promise(std::move(operation)); }
+
+PromisePage run_for_page(const Jobs& self, Operation&& operation) {
+  Reply reply = self.store->run(std::move(operation));
+  return {{std::move(reply.cursor)}, std::move(reply.rows)};
+}
+
+PromiseBatch run_for_promises(const Jobs& self, Operation&& operation) {
+  PromiseBatch batch;
+  for (RowRef& row : self.store->run(std::move(operation)).rows) batch.records.push_back({std::move(row)});
+  return batch;
+}
+
 JobRecord run_for_job(const Jobs& self, Operation&& operation) { return self.store->run_for_job(std::move(operation)); }
 
 }  // namespace
@@ -141,6 +154,12 @@ void bind_claims(py::class_<Jobs>& bound) {
   DescribedMethod<JobSnooze, &run_for_job>::bind(bound, "snooze");
   DescribedMethod<JobReport, &run_for_job>::bind(bound, "report");
   DescribedMethod<JobSuspend, &run_for_job>::bind(bound, "suspend");
+  DescribedMethod<JobRecordSteps, &run_for_promises>::bind(bound, "record");
+  DescribedMethod<JobReceive, &run_for_promise>::bind(bound, "receive");
+  DescribedMethod<JobSend, &run_for_promise>::bind(bound, "send");
+  DescribedMethod<JobHistory, &run_for_page>::bind(bound, "history");
+  DescribedMethod<JobStartOver, &run_for_job>::bind(bound, "start_over");
+  DescribedMethod<JobFork, &run_for_job>::bind(bound, "fork");
 
   bound.def("start_many", &start_many, py::arg("jobs"), py::kw_only(), py::arg("lease") = py::none())
       .def("complete_many", &complete_many, py::arg("jobs"))

@@ -144,12 +144,16 @@ auto shown_member(const T& from) {
   constexpr const auto& rules = kField<T, I>;
   const auto& value = rules.access(from);
   using M = std::remove_cvref_t<decltype(value)>;
-  if constexpr (std::is_enum_v<M>) {
+  if constexpr (rules.field == Field::steps || rules.field == Field::restarts) {
+    return value;
+  } else if constexpr (std::is_enum_v<M>) {
     return name_of(value);
   } else if constexpr (std::is_same_v<M, std::optional<AfterFailed>>) {
     return value ? std::optional(name_of(*value)) : std::nullopt;
   } else if constexpr (std::is_same_v<M, std::vector<std::string>>) {
     return Ids(py::tuple(py::cast(value)));
+  } else if constexpr (std::is_same_v<M, Shared<const SharedValue>>) {
+    return value ? std::optional(value->value) : std::nullopt;
   } else if constexpr (std::is_same_v<M, Shared<const SharedString>>) {
     return value ? std::optional(value->text) : std::nullopt;
   } else if constexpr (std::is_same_v<M, std::int64_t> && rules.omitted_if_unset) {

@@ -21,7 +21,7 @@ using QueueDicts = Shown<"builtins.list[dict[str, typing.Any]]">;
 py::object data_of(const Reply& reply, Kind kind, const char* member) {
   PythonSink sink;
   sink.begin_object();
-  resonate::detail::JobReplyEncoder<PythonSink>(sink, reply).data(kind);
+  resonate::detail::JobReplyEncoder<PythonSink>(sink, reply, DialectId::k2026_04_01).data(kind);
   sink.end_object();
   return sink.take()[member];
 }

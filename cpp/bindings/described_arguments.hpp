@@ -19,11 +19,15 @@ using PolicyArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
 using MembersArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
 using Awaited = Shown<"str | resonate_core._core.Job | collections.abc.Iterable[str | resonate_core._core.Job]">;
 using AwaitedArgument = Shown<"str | resonate_core._core.Job | collections.abc.Iterable[str | resonate_core._core.Job] | None">;
+using ParentArgument = Shown<"resonate_core._core.Job | collections.abc.Mapping[str, typing.Any] | None">;
+using StructsArgument = Shown<"collections.abc.Iterable[collections.abc.Mapping[str, typing.Any]]">;
 using TextsArgument = Shown<"str | collections.abc.Iterable[str] | None">;
 using RetentionArgument = Shown<"int | datetime.timedelta | typing.Literal['kept'] | None">;
 
 // The ids of what a job is to wait for: given as ids or jobs, one or several.
 std::vector<std::string> awaited_ids(py::handle given, const char* argument);
+// A running job, or its id and version.
+JobParent job_parent(py::handle given, const char* argument);
 // A duration of 0 or more, or "kept".
 Duration retention(py::handle given, const char* argument);
 
@@ -84,7 +88,9 @@ constexpr const char* keyword_type() {
     if constexpr (std::is_same_v<M, std::int64_t>) return Int::type_name();
     if constexpr (std::is_same_v<M, std::string>) return Str::type_name();
     if constexpr (std::is_same_v<M, std::vector<std::string>> && rules.names == Names::row) return Awaited::type_name();
+    if constexpr (kIsA<std::vector, M> && !std::is_same_v<M, std::vector<std::string>>) return StructsArgument::type_name();
   }
+  if constexpr (std::is_same_v<M, JobParent>) return ParentArgument::type_name();
   if constexpr (rules.null_is_kept) return RetentionArgument::type_name();
   if constexpr (rules.unit == Unit::duration) return OptionalDuration::type_name();
   if constexpr (rules.unit == Unit::instant) return OptionalInstant::type_name();
@@ -134,6 +140,8 @@ void set_member(T& to, py::handle given, const char* name = identifier_of(kField
     put(std::string(text(given, name)));
   } else if constexpr (std::is_same_v<M, StringMap>) {
     put(string_map(given, name));
+  } else if constexpr (std::is_same_v<M, JobParent>) {
+    put(job_parent(given, name));
   } else {
     put(described_argument<M>(given, name));
   }

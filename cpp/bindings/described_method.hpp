@@ -41,6 +41,39 @@ void each_parameter(Body&& body) {
   });
 }
 
+// Reads a mapping whose keys are the Python names of the members; a Value is any object.
+template <class T>
+T struct_of(py::handle given, const char* argument) {
+  if (!py::hasattr(given, "keys")) wrong_type(argument, "an iterable of mappings", given);
+  const py::dict members = call(reinterpret_cast<PyObject*>(&PyDict_Type), given);
+  T made;
+  std::size_t used = 0;
+  std::string names;
+  each_field<T>([&]<std::size_t I>() {
+    constexpr const char* kName = identifier_of(kField<T, I>.field);
+    names += (names.empty() ? "" : ", ") + std::string(kName);
+    if (!members.contains(kName)) {
+      if constexpr (kField<T, I>.presence == Presence::required)
+        raise(ErrorClass::invalid, std::string(argument) + " needs a member '" + kName + "', got " + std::string(repr_of(members)));
+      return;
+    }
+    ++used;
+    const py::object one = members[kName];
+    if constexpr (std::is_same_v<MemberType<T, I>, Value>) {
+      kField<T, I>.access(made) = value_of(one, py::none(), kName);
+    } else {
+      set_member<T, I>(made, one);
+    }
+  });
+  for (const auto& [name, value] : members) {
+    if (used == members.size()) break;
+    const std::string known = ", " + names + ",";
+    if (known.find(", " + std::string(text(name, argument)) + ",") == std::string::npos)
+      raise(ErrorClass::invalid, std::string(argument) + " has no member " + std::string(repr_of(name)) + "; there are " + names);
+  }
+  return made;
+}
+
 // Reads the arguments, in the order of each_parameter. Returns those that follow.
 template <class Noun, class T>
 PyObject* const* read_arguments(T& to, PyObject* const* given) {
@@ -50,8 +83,11 @@ PyObject* const* read_arguments(T& to, PyObject* const* given) {
     if constexpr (std::is_same_v<M, Value>) {
       kField<T, I>.access(to) = value_of(given[0], given[1], kName);
       given += 2;
-    } else if constexpr (Described<M>) {
+    } else if constexpr (Described<M> && kField<T, I>.presence == Presence::required) {
       given = read_arguments<Noun>(kField<T, I>.access(to), given);
+    } else if constexpr (kIsA<std::vector, M> && !std::is_same_v<M, std::vector<std::string>>) {
+      const py::object items = fast_sequence(*given++, kName, "an iterable of mappings");
+      for (py::handle one : items) kField<T, I>.access(to).push_back(struct_of<typename M::value_type>(one, kName));
     } else {
       set_member<T, I>(to, *given++, kName);
     }

@@ -25,6 +25,12 @@ std::vector<std::string> awaited_ids(py::handle given, const char* argument) {
   return ids;
 }
 
+JobParent job_parent(py::handle given, const char* argument) {
+  if (!py::isinstance<JobRecord>(given)) return described_argument<JobParent>(given, argument);
+  const RowRef row = given.cast<const JobRecord&>().row;
+  return {.id = row->id(), .version = row->acquisitions};
+}
+
 Duration retention(py::handle given, const char* argument) {
   if (!PyUnicode_Check(given.ptr())) {
     const Duration retention = duration(given, argument);

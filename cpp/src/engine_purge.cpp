@@ -59,8 +59,11 @@ Purged Engine::purge(Instant settled_before) {
     }
   });
   if (purged.total() > 0) {
-    std::lock_guard lock(mutex_);
-    emit_replaced();
+    {
+      std::lock_guard lock(mutex_);
+      emit_replaced();
+    }
+    (void)tick();  // the families of jobs are removed by steps
   }
   return purged;
 }

@@ -46,6 +46,12 @@ RowRange jobs_in_state(JobState state) {
   return {.index = Index::job_state, .after = {.major = number}, .until = number};
 }
 
+RowRange children_of(std::string_view job) {
+  return {.index = Index::child, .queue = std::string(job), .after = {.major = kFirstPlace}};
+}
+
+RowRange open_in(std::string_view group) { return {.index = Index::open, .queue = std::string(group)}; }
+
 RowRange newest_roots(Instant since, Instant until) {
   return {.index = Index::newest_root, .after = {.major = saturating_add(until, 1)}, .until = since};
 }

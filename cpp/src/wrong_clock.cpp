@@ -122,6 +122,7 @@ class ClockRepair {
     copy->created_at = promise_spec.created_at;
     copy->ikc = promise_spec.ikc;
     copy->dialect = promise_spec.dialect;
+    copy->child = promise_spec.child;
     derive_promise_spec(*copy);
     return copy;
   }
@@ -275,7 +276,10 @@ std::unordered_set<std::string> named_ids(Storage& contents) {
 // Returns whether only its schedule and its deadline have changed the promise.
 bool untouched(const Row& row) {
   if (row.acquisitions > 0 || row.callbacks > 0 || row.listeners > 0) return false;
-  if (row.job && (row.job->attempt_count > 0 || row.job->batch || row.job->deleted || !row.job->awaiters.empty())) return false;
+  if (row.promise_spec->child) return false;
+  if (row.job &&
+      (row.job->attempt_count > 0 || row.job->has_family() || row.job->batch || row.job->deleted || !row.job->awaiters.empty()))
+    return false;
   if (row.task == TaskState::halted) return false;
   const bool expired = row.job && row.job->state == JobState::expired;
   return row.state == PromiseState::pending || row.settled_at == row.promise_spec->timeout_at || expired;
@@ -308,7 +312,7 @@ std::unique_ptr<Storage> with_clock_set_back(Storage& contents, Instant to, Cloc
     RowRef repaired = repair.row(row);
     count(row, repaired, done.promises);
     all.rows.push_back({RowRef(), std::move(repaired)});
-    for (const auto* edges : {&promise.callbacks, &promise.listeners})
+    for (const auto* edges : {&promise.callbacks, &promise.listeners, &promise.keepers})
       all.edges_added.insert(all.edges_added.end(), edges->begin(), edges->end());
   });
   done.removed = static_cast<std::int64_t>(removed.size());

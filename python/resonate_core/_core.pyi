@@ -1779,6 +1779,9 @@ class Job:
     def after_failed(self) -> str | None:
         """What happens if one of these is settled and not resolved: `cancel` or `run`; None without `after`."""
     @property
+    def args(self) -> Value | None:
+        """The arguments of the present run, if `start_over` began it; else None."""
+    @property
     def asynq_state(self) -> str:
         """The state under asynq's name (JOBS 1)."""
     @property
@@ -1866,6 +1869,9 @@ class Job:
         with `at`, `attempt` and `text`.
         """
     @property
+    def restarts(self) -> int:
+        """How many of its runs have ended with `start_over`."""
+    @property
     def result(self) -> Value:
         """The value of its promise once it is final: the result or the error; empty before."""
     @property
@@ -1883,6 +1889,9 @@ class Job:
     @property
     def started_at(self) -> int | None:
         """When its last attempt began, in Unix ms."""
+    @property
+    def steps(self) -> int:
+        """The number of its children: what it recorded, what it receives, and its child jobs (JOBS 9)."""
     @property
     def state(self) -> JobState:
         """`scheduled`, `waiting`, `pending`, `claimed`, `running`, `retry`, `archived`, `completed`, `failed`, `cancelled` or
@@ -2231,6 +2240,7 @@ class Jobs:
         sent_at: int | datetime.datetime | None = None,
         after: str | Job | collections.abc.Iterable[str | Job] | None = None,
         after_failed: str | None = None,
+        parent: Job | collections.abc.Mapping[str, typing.Any] | None = None,
     ) -> Job:
         """Enqueue a job, or return the same existing job (JOBS 3). Missing arguments come from the queue's defaults, then the lifecycle.
 
@@ -2254,7 +2264,7 @@ class Jobs:
             retry_policy: {"kind": "fixed", "intervals": [ms, ...]}, {"kind": "exponential", "base": ms, "factor", "cap": ms, "jitter"} or
                 {"kind": "asynq"}; with "codes": [...] only errors with these codes are retried.
             on_exhausted: "archived" or "failed": the state after the last retry failed.
-            lifecycle: "asynq" or "horsies": the preset of missing arguments (JOBS 4).
+            lifecycle: "asynq", "horsies" or "workflow": the preset of missing arguments (JOBS 4).
             unique_key: A key that at most one job of the queue holds.
             unique_for: The longest time after `sent_at` for which the job holds its key, in ms or as a timedelta; none: until it is
                 final.
@@ -2266,6 +2276,8 @@ class Jobs:
             after: What must be settled before the job can be claimed: ids of promises or jobs, or the jobs themselves; 1 to 10,000
                 (JOBS 8).
             after_failed: What happens if one of these is settled and not resolved: `cancel` (default) cancels the job, `run` runs it.
+            parent: A running job whose child it is: the job as its worker claimed it, or {"id", "version"}. It is kept and cancelled with
+                its parent (JOBS 9).
 
         Returns:
             The job.
@@ -2306,6 +2318,7 @@ class Jobs:
         sent_at: int | datetime.datetime | None = None,
         after: str | Job | collections.abc.Iterable[str | Job] | None = None,
         after_failed: str | None = None,
+        parent: Job | collections.abc.Mapping[str, typing.Any] | None = None,
         then: resonate_core.calls.graph.ToRun | None = None,
     ) -> JobBatch:
         """Enqueue one job for each payload in one transaction, all or none; like `enqueue` for each, in order.
@@ -2334,6 +2347,7 @@ class Jobs:
             sent_at: See `enqueue`.
             after: See `enqueue`; each job waits for all of these.
             after_failed: See `enqueue`.
+            parent: See `enqueue`.
             then: A job that runs when all of these have ended, also if some have failed: its type, or a `Node` with payload and
                 options. A type alone gets the queue of the jobs. The handler reads the outcomes by `JobContext.dependencies`.
 
@@ -2359,6 +2373,7 @@ class Jobs:
         *,
         retryable: bool | None = None,
         retry_after: int | datetime.timedelta | None = None,
+        archive: bool | None = None,
     ) -> Job:
         """Fail an attempt: the job is retried, archived or failed for good (JOBS 3).
 
@@ -2370,6 +2385,7 @@ class Jobs:
             data: More about the error, base64 by convention.
             retryable: False: do not retry the job.
             retry_after: The delay of the next attempt, in ms or as a timedelta, instead of the policy's delay.
+            archive: True: archive the job, whatever its policy says; a person looks at it, and runs it again.
 
         Returns:
             The job.
@@ -2590,6 +2606,170 @@ class Jobs:
             >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
             >>> store.jobs.suspend("whole", job.version, part).awaits
             {'ids': ['part'], 'count': 1}
+        """
+    def record(
+        self, id: str, version: int, steps: collections.abc.Iterable[collections.abc.Mapping[str, typing.Any]]
+    ) -> PromiseBatch:
+        """Record steps of a running job: create promises, pending or settled, and settle pending ones; all or none (JOBS 9).
+
+        Args:
+            id: The id of the job.
+            version: The version of the claim.
+            steps: Up to 1,000 mappings with the members `id`, which begins with the job's id and a colon; `state`: "pending" (default),
+                "resolved", "rejected" or "rejected_canceled"; `value` of a settled one, and `param`: bytes, a `Value`, or any JSON-able
+                object; `tags`; `timeout_in`, the time until its deadline, in ms or as a timedelta.
+
+        Returns:
+            The promises, in this order. One that was settled before is returned as it is.
+
+        Raises:
+            Invalid: A member breaks a rule.
+            NotFound: The job does not exist.
+            Conflict: The job is not running, or has another version, or a promise with an id of a step is no child of the job.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("fulfil", id="order-7", lifecycle="workflow")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> store.jobs.record("order-7", job.version, [{"id": "order-7:1", "state": "resolved", "value": 1200}]).states
+            ['resolved']
+            >>> store.jobs.get("order-7").steps
+            1
+        """
+    def receive(
+        self, id: str, version: int, step: str, topic: str, *, timeout_in: int | datetime.timedelta | None = None
+    ) -> Promise:
+        """Record a step of a running job that the next message of a topic resolves (JOBS 9).
+
+        Args:
+            id: The id of the job.
+            version: The version of the claim.
+            step: The id of the step; it begins with the job's id and a colon.
+            topic: The topic, without a colon.
+            timeout_in: The time until the deadline of the step, in ms or as a timedelta; default: none.
+
+        Returns:
+            The promise: resolved with the oldest unread message, or pending. A child of this id is returned as it is.
+
+        Raises:
+            Invalid: A member breaks a rule.
+            NotFound: The job does not exist.
+            Conflict: The job is not running, or has another version, or a promise of this id is no child of the job.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("fulfil", id="order-7", lifecycle="workflow")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> store.jobs.receive("order-7", job.version, "order-7:1", "approval").state
+            'pending'
+            >>> _ = store.jobs.send("order-7", "approval", "yes")
+            >>> store.promises.get("order-7:1").value.json()
+            'yes'
+        """
+    def send(
+        self,
+        id: str,
+        topic: str,
+        value: typing.Any = None,
+        *,
+        headers: collections.abc.Mapping[str, str] | None = None,
+        key: str | None = None,
+    ) -> Promise:
+        """Send a message to a job that is not final: its oldest pending receive of the topic takes it, or it stays unread (JOBS 9).
+
+        Args:
+            id: The id of the job.
+            topic: The topic, without a colon.
+            value: The message: bytes, a `Value`, or any JSON-able object.
+            headers: Headers of the message.
+            key: What makes it safe to send again: the same key answers the same message. Default: a new message each time.
+
+        Returns:
+            The message, a promise with the id `ID:@TOPIC:KEY`.
+
+        Raises:
+            Invalid: The topic has a colon, or the key begins with #.
+            NotFound: The job does not exist.
+            Conflict: The job is final, or a promise of that id is no message of the job.
+            Unprocessable: 1,000 messages of the job are unread.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("fulfil", id="order-7", lifecycle="workflow")
+            >>> store.jobs.send("order-7", "approval", "yes", key="mail-31").id
+            'order-7:@approval:mail-31'
+            >>> store.jobs.send("order-7", "approval", "no", key="mail-31").value.json()
+            'yes'
+        """
+    def history(self, id: str, *, limit: int | None = None, cursor: str | None = None) -> PromisePage:
+        """Return the children of a job, by their creation and then by id (JOBS 9). A read: it stores nothing and runs no step.
+
+        Args:
+            id: The id of the job.
+            limit: The size of a page, 1 to 1,000; default: 100. A page ends before 4 MiB.
+            cursor: The `cursor` of the page before.
+
+        Raises:
+            Invalid: The limit is out of range, or the cursor is none of a page.
+            NotFound: The job does not exist.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("fulfil", id="order-7", lifecycle="workflow")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> _ = store.jobs.record("order-7", job.version, [{"id": "order-7:1"}, {"id": "order-7:2"}])
+            >>> [step.id for step in store.jobs.history("order-7")]
+            ['order-7:1', 'order-7:2']
+        """
+    def start_over(
+        self, id: str, version: int, args: typing.Any = None, *, headers: collections.abc.Mapping[str, str] | None = None
+    ) -> Job:
+        """End a run of a job without end: remove its children, and make it pending again with other arguments (JOBS 9).
+
+        Args:
+            id: The id of the job.
+            version: The version of the claim.
+            args: What the next run gets: bytes, a `Value`, or any JSON-able object. The payload stays as it is.
+            headers: Headers of the arguments.
+
+        Raises:
+            NotFound: The job does not exist.
+            Conflict: The job is not running, or has another version, or a child job of it is not final, or something else awaits a
+                child. Nothing was removed.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("poll", id="poller", lifecycle="workflow")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> job = store.jobs.start_over("poller", job.version, {"since": 7})
+            >>> job.state, job.args.json(), job.restarts
+            ('pending', {'since': 7}, 1)
+        """
+    def fork(self, id: str, from_step: str, new_id: str) -> Job:
+        """Enqueue a job like this one, with copies of what it recorded before a step (JOBS 9).
+
+        Args:
+            id: The id of the job.
+            from_step: The id of a child of it; the new job runs from there.
+            new_id: The id of the new job.
+
+        Returns:
+            The new job.
+
+        Raises:
+            NotFound: The job does not exist.
+            Conflict: `new_id`, or the id of a copy, exists.
+            Unprocessable: `from_step` is no child of the job, or a child before it is pending, or there are more than 10,000.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("fulfil", {"order": 7}, id="order-7", lifecycle="workflow")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> steps = [{"id": "order-7:1", "state": "resolved", "value": "paid"}, {"id": "order-7:2", "state": "rejected"}]
+            >>> _ = store.jobs.record("order-7", job.version, steps)
+            >>> _ = store.jobs.fork("order-7", "order-7:2", "order-7-again")
+            >>> [(step.id, step.value.json()) for step in store.jobs.history("order-7-again")]
+            [('order-7-again:1', 'paid')]
         """
     def start(self, id: str, version: int, *, lease: int | datetime.timedelta | None = None) -> Job:
         """Start the attempt of a claimed job.

@@ -21,6 +21,8 @@ enum class Index : std::uint8_t {
   branch,       // promises of a branch
   holder,       // tasks without a job, by the pid that holds them
   newest_root,  // promises without a job that are their own origin, the newest first
+  child,        // children and messages of a job, ordered by their creation
+  open,         // pending receives or unread messages of a mailbox, unfinished child jobs of a job, ordered by number
   claim,        // runnable jobs of a queue, ordered by priority and turn()
   unique_key,   // unfinished jobs, by queue and unique key
   // Leaders of gathering batches, by queue, group and type; jobs that gather with a leader or are claimed with their batch, by
@@ -29,7 +31,7 @@ enum class Index : std::uint8_t {
   job_state,   // jobs in a state for which has_state_index() is true, ordered by state
   newest_job,  // jobs of a queue, the newest first
 };
-inline constexpr std::size_t kIndexes = 10;
+inline constexpr std::size_t kIndexes = 12;
 
 inline constexpr Index kFirstIndexOfJobs = Index::claim;  // from here on an index holds jobs alone
 
@@ -40,7 +42,7 @@ constexpr std::size_t place_of(Index index) noexcept { return static_cast<std::s
 // it.
 constexpr bool is_reversed(Index index) noexcept { return index == Index::newest_root || index == Index::newest_job; }
 
-// The components of an index's keys.
+// The components of an index's keys. `queue` is also another text by which a group is named whose rows have an order: a job.
 struct IndexParts {
   bool queue = false;
   bool text = false;
@@ -55,6 +57,8 @@ constexpr IndexParts parts_of(Index index) noexcept {
     case Index::branch: return {.text = true};
     case Index::holder: return {.text = true};
     case Index::newest_root: return {.major = true};
+    case Index::child: return {.queue = true, .major = true};
+    case Index::open: return {.queue = true, .major = true};
     case Index::claim: return {.queue = true, .major = true, .minor = true};
     case Index::unique_key: return {.queue = true, .text = true};
     case Index::batch: return {.queue = true, .text = true, .type = true};
@@ -104,6 +108,17 @@ std::optional<IndexKey> index_key(const Row& row) noexcept {
   } else if constexpr (index == Index::newest_root) {
     if (row.job || !row.promise_spec->root) return {};
     key.major = row.promise_spec->created_at;
+  } else if constexpr (index == Index::child) {
+    const ChildMark* const child = row.promise_spec->child.get();
+    if (!child) return {};
+    key.queue = &child->parent;
+    key.major = row.promise_spec->created_at;
+  } else if constexpr (index == Index::open) {
+    const ChildMark* const child = row.promise_spec->child.get();
+    if (!child || child->group.empty()) return {};
+    if (child->kind == ChildKind::message ? !row.unread : row.state != PromiseState::pending) return {};
+    key.queue = &child->group;
+    key.major = child->number;
   } else if constexpr (index == Index::claim) {
     if (row.job->state != JobState::pending) return {};
     key.queue = &row.job->spec->queue;
@@ -180,6 +195,10 @@ RowRange jobs_to_claim(std::string_view queue);
 RowRange leaders_of_group(const JobSpec& spec);
 RowRange jobs_of_batch(std::string_view queue, std::string_view batch);
 RowRange jobs_in_state(JobState state);
+// The children and messages of a job, by their creation and then by id.
+RowRange children_of(std::string_view job);
+// What is open in a group of ChildMark::group, by number.
+RowRange open_in(std::string_view group);
 // The newest first: those created from `since` to `until`.
 RowRange newest_roots(Instant since, Instant until);
 RowRange newest_jobs(std::string_view queue, Instant since, Instant until);

@@ -16,6 +16,16 @@
 
 namespace resonate {
 
+// The version of a job that runs, or of a task that is acquired.
+struct JobParent {
+  std::string id;
+  std::int64_t version = 0;
+};
+template <std::same_as<JobParent> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple(member(Field::id, &T::id).text().naming(Names::row), member(Field::version, &T::version).at_least(0));
+}
+
 // A job to enqueue. Its queue supplies absent values, then its lifecycle.
 struct JobOrder {
   std::optional<std::string> id;  // none: the engine generates one
@@ -42,6 +52,7 @@ struct JobOrder {
   std::optional<Instant> sent_at;
   std::optional<std::vector<std::string>> after;  // ids of promises
   std::optional<std::string> after_failed;
+  std::optional<JobParent> parent;  // the running job whose child it is
 };
 inline constexpr std::int64_t kMostAwaited = 10'000;  // promises that a job waits for
 template <std::same_as<JobOrder> T>
@@ -71,6 +82,7 @@ constexpr auto fields(Of<T>) {
       member(Field::sent_at, &T::sent_at).instant().unlimited(),
       member(Field::after, &T::after).within(1, kMostAwaited).each("an id of after").text().naming(Names::row),
       member(Field::after_failed, &T::after_failed).name_in(Of<AfterFailed>{}),
+      member(Field::parent, &T::parent),
   };
 }
 
@@ -206,6 +218,7 @@ struct JobFail {
   JobError error;
   bool retryable = true;
   std::optional<Duration> retry_after;
+  bool archive = false;  // whatever else holds
 };
 template <std::same_as<JobFail> T>
 constexpr auto fields(Of<T>) {
@@ -213,6 +226,7 @@ constexpr auto fields(Of<T>) {
                                               member(Field::error, &T::error),
                                               member(Field::retryable, &T::retryable).optional(),
                                               member(Field::retry_after, &T::retry_after).duration(0).held_to(Limit::delay),
+                                              member(Field::archive, &T::archive).otherwise(0),
                                           });
 }
 struct JobRelease {
@@ -247,6 +261,110 @@ constexpr auto fields(Of<T>) {
           member(Field::awaits, &T::awaits).within(1, kMostAwaited).each("an id of awaits").text().naming(Names::row),
           member(Field::until, &T::until).name_in(Of<Until>{}),
       });
+}
+
+// A child of a job: a promise to create, or to settle.
+struct JobStep {
+  std::string id;
+  std::optional<std::string> state;
+  Value value;
+  Value param;
+  StringMap tags;
+  std::optional<Duration> timeout_in;
+};
+bool may_be_state_of_step(std::string_view state) noexcept;
+template <std::same_as<JobStep> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple{
+      member(Field::id, &T::id).text().naming(Names::row),
+      member(Field::state, &T::state).one_of(may_be_state_of_step, "pending, resolved, rejected or rejected_canceled"),
+      member(Field::value, &T::value),
+      member(Field::param, &T::param),
+      member(Field::tags, &T::tags).naming(Names::addresses),
+      member(Field::timeout_in, &T::timeout_in).duration(0).unlimited(),
+  };
+}
+inline constexpr std::int64_t kMostSteps = 1000;  // of one request
+struct JobRecordSteps {
+  std::string id;
+  std::int64_t version = 0;
+  std::vector<JobStep> steps;
+};
+template <std::same_as<JobRecordSteps> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::steps, &T::steps).within(0, kMostSteps).held_to(Limit::length)));
+}
+
+struct JobReceive {
+  std::string id;
+  std::int64_t version = 0;
+  std::string step;
+  std::string topic;
+  std::optional<Duration> timeout_in;
+};
+template <std::same_as<JobReceive> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple_cat(held_fields<T>(), std::tuple{
+                                              member(Field::step, &T::step).text().naming(Names::row),
+                                              member(Field::topic, &T::topic).text().naming(Names::nothing),
+                                              member(Field::timeout_in, &T::timeout_in).duration(0).unlimited(),
+                                          });
+}
+
+inline constexpr std::int64_t kMostUnread = 1000;  // messages of one job
+struct JobSend {
+  std::string id;
+  std::string topic;
+  Value value;
+  std::optional<std::string> key;
+};
+template <std::same_as<JobSend> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple{
+      member(Field::id, &T::id).text().naming(Names::row),
+      member(Field::topic, &T::topic).text().naming(Names::nothing),
+      member(Field::value, &T::value),
+      member(Field::key, &T::key).text().naming(Names::nothing),
+  };
+}
+
+struct JobHistory {
+  std::string id;
+  std::optional<std::int64_t> limit;
+  std::string cursor;
+};
+template <std::same_as<JobHistory> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple{
+      member(Field::id, &T::id).text().naming(Names::row),
+      member(Field::limit, &T::limit).within(1, 1000),
+      member(Field::cursor, &T::cursor).otherwise(0).naming(Names::nothing),
+  };
+}
+
+struct JobStartOver {
+  std::string id;
+  std::int64_t version = 0;
+  Value args;
+};
+template <std::same_as<JobStartOver> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::args, &T::args)));
+}
+
+inline constexpr std::size_t kMostCopied = 10'000;  // children of a job that is forked
+struct JobFork {
+  std::string id;
+  std::string from;  // a child: those that were made before it are copied
+  std::string new_id;
+};
+template <std::same_as<JobFork> T>
+constexpr auto fields(Of<T>) {
+  return std::tuple{
+      member(Field::id, &T::id).text().naming(Names::row),
+      member(Field::from_step, &T::from).text().naming(Names::row),
+      member(Field::new_id, &T::new_id).text().naming(Names::row),
+  };
 }
 
 struct JobReport {

@@ -60,7 +60,7 @@ constexpr std::int64_t stored_number(JobState state) noexcept {
   return -1;  // has_state_index() is false
 }
 
-enum class Lifecycle : std::uint8_t { none, asynq, horsies };
+enum class Lifecycle : std::uint8_t { none, asynq, horsies, workflow };
 enum class OnExhausted : std::uint8_t { archived, failed };
 enum class PolicyKind : std::uint8_t { asynq, fixed, exponential };
 // What becomes of a job if a promise in its `after` is settled and not resolved.
@@ -99,7 +99,7 @@ inline std::optional<AfterFailed> parse(Of<AfterFailed>, std::string_view name) 
 inline std::optional<Until> parse(Of<Until>, std::string_view name) noexcept { return until_named(name); }
 inline std::optional<Outcome> parse(Of<Outcome>, std::string_view name) noexcept { return outcome_named(name); }
 constexpr std::string_view names_of(Of<JobState>) noexcept { return "a state of a job"; }
-constexpr std::string_view names_of(Of<Lifecycle>) noexcept { return "asynq or horsies"; }
+constexpr std::string_view names_of(Of<Lifecycle>) noexcept { return "asynq, horsies or workflow"; }
 constexpr std::string_view names_of(Of<OnExhausted>) noexcept { return "archived or failed"; }
 constexpr std::string_view names_of(Of<PolicyKind>) noexcept { return "fixed, exponential or asynq"; }
 constexpr std::string_view names_of(Of<AfterFailed>) noexcept { return "cancel or run"; }
@@ -145,6 +145,7 @@ struct JobSpec final : Counted {
   RetryPolicy policy;
   OnExhausted on_exhausted = OnExhausted::archived;
   bool one_step = false;              // a claim also starts it
+  bool workflow = false;              // of the lifecycle workflow: its last crash archives it
   bool cancel_with_awaiters = false;  // an awaiter that is cancelled cancels it; false for jobs of earlier releases
   Instant good_until = kNever;
   Duration timeout = 0;  // of an attempt; 0: none
@@ -168,6 +169,7 @@ constexpr auto fields(Of<T>) {
       member(Field::retry_policy, &T::policy),
       member(Field::on_exhausted, &T::on_exhausted),
       member(Field::one_step, &T::one_step).only_stored(),
+      member(Field::workflow, &T::workflow).otherwise(0).only_stored(),
       member(Field::cancel_with_awaiters, &T::cancel_with_awaiters).otherwise(0).only_stored(),
       member(Field::good_until, &T::good_until).otherwise(kNever),
       member(Field::timeout, &T::timeout).otherwise(0),
@@ -292,6 +294,12 @@ struct Job final : Counted {
   Shared<const WorkReport> report;    // empty until an attempt reports
   std::vector<std::string> awaiters;  // notified tasks; the job is kept while one of them can read it
   std::int64_t keepers = 0;           // the number of jobs that keep it, which are edges of it
+  std::int64_t steps = 0;             // the number of its children (JOBS 9)
+  std::int64_t unread = 0;            // the number of its messages that no receive has taken
+  std::int64_t sent = 0;              // the number of messages without a key that it got
+  std::int64_t made = 0;              // the number of the last child or message that it got
+  std::int64_t restarts = 0;          // how many runs of it have ended with start_over
+  Shared<const SharedValue> args;     // of the present run, if it is not the first
   // What a waiting job lacks; never empty then. Without `until` it waits for the rest of `after`.
   std::vector<std::string> awaits;
   std::optional<Until> until;
@@ -299,6 +307,8 @@ struct Job final : Counted {
   Instant first_enqueued_at = kUnset;  // enqueued_at of the first attempt that was suspended: its place among the claims
 
   bool has_started() const noexcept { return attempt_count > 0; }
+  // Whether it has, or had, children or messages. They are removed before it.
+  bool has_family() const noexcept { return made > 0; }
   Instant expires_at() const noexcept { return may_expire(state) && !has_started() ? spec->good_until : kNever; }
   // Its place among the claims of its queue and priority.
   Instant turn() const noexcept { return first_enqueued_at != kUnset ? first_enqueued_at : enqueued_at; }
@@ -331,6 +341,12 @@ constexpr auto fields(Of<T>) {
       member(Field::error, &T::error),
       member(Field::attempts, &T::attempts),
       member(Field::report, &T::report),
+      member(Field::steps, &T::steps).otherwise(0),
+      member(Field::args, &T::args),
+      member(Field::restarts, &T::restarts).otherwise(0),
+      member(Field::unread, &T::unread).otherwise(0).only_stored(),
+      member(Field::sent, &T::sent).otherwise(0).only_stored(),
+      member(Field::made, &T::made).otherwise(0).only_stored(),
       member(Field::attempt_count, &T::attempt_count).only_stored(),
       member(Field::awaiters, &T::awaiters).only_stored(),
       member(Field::run_lease, &T::run_lease).otherwise(0).only_stored(),

@@ -22,6 +22,16 @@ namespace resonate {
 enum class PromiseState : std::uint8_t { pending, resolved, rejected, rejected_canceled, rejected_timedout };
 enum class TaskState : std::uint8_t { none, pending, acquired, suspended, halted, fulfilled };
 
+// What makes a promise a child, or a message, of a job (JOBS 9). An engine makes it; no tag does.
+enum class ChildKind : std::uint8_t { record, receive, message, job };
+struct ChildMark final : Counted {
+  std::string parent;  // the job's id
+  ChildKind kind = ChildKind::record;
+  std::int64_t number = 0;  // in the order in which the job got its children and messages
+  // The group in Index::open: of receives and messages their mailbox, of jobs their parent. Empty: it is in none.
+  std::string group;
+};
+
 // The part of a promise that never changes after its creation.
 struct PromiseSpec final : Counted {
   std::string id;
@@ -36,6 +46,7 @@ struct PromiseSpec final : Counted {
   bool root = false;                    // its own origin
   const std::string* target = nullptr;  // the delivery address in tags; null: none
   const std::string* branch = nullptr;  // `resonate:branch` in tags; null: absent or empty
+  Shared<const ChildMark> child;        // null: it is no child
 
   PromiseSpec() = default;
   PromiseSpec(const PromiseSpec&) = delete;  // target and branch point into tags
@@ -65,6 +76,7 @@ struct Row final : Counted {
   // The task is pending and the execute of its last dispatch is in the outbox, so its dispatch timer is not armed (PROTOCOL 4).
   bool execute_waits = false;
   bool cancels_jobs = false;  // cancelled while it awaited jobs; further steps cancel them (PROTOCOL 4)
+  bool unread = false;        // a message that no receive has taken (JOBS 9)
   TaskState task = TaskState::none;
   std::uint32_t callbacks = 0;  // the number of callbacks in the store
   std::uint32_t listeners = 0;
@@ -110,6 +122,7 @@ struct Row final : Counted {
     static const Value kNone;
     return value ? value->value : kNone;
   }
+  bool is_message() const noexcept { return promise_spec->child && promise_spec->child->kind == ChildKind::message; }
   const Value& payload() const noexcept { return job && job->spec->payload ? *job->spec->payload : promise_spec->param; }
 };
 using RowRef = Shared<const Row>;
@@ -186,6 +199,8 @@ using ScheduleRef = Shared<const Schedule>;
 std::string_view name_of(PromiseState state) noexcept;
 std::string_view name_of(TaskState state) noexcept;
 std::optional<PromiseState> promise_state_named(std::string_view name) noexcept;
+std::string_view name_of(ChildKind kind) noexcept;
+std::optional<ChildKind> child_kind_named(std::string_view name) noexcept;
 std::optional<TaskState> task_state_named(std::string_view name) noexcept;
 
 }  // namespace resonate

@@ -248,13 +248,13 @@ requires(std::is_same_v<T, ScheduleGet> || std::is_same_v<T, ScheduleDelete> || 
   return std::tuple(member(Field::id, &T::id).text().naming(Names::schedule));
 }
 
-using Operation =
-    std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet, TaskCreate,
-                 TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt, TaskContinue, TaskSearch,
-                 ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch, SchedulePause, ScheduleResume, JobEnqueue,
-                 JobEnqueueMany, JobGet, JobClaim, JobStart, JobStartMany, JobHeartbeat, JobComplete, JobCompleteMany, JobFail,
-                 JobRelease, JobSnooze, JobReport, JobSuspend, JobCancel, JobRun, JobArchive, JobDelete, JobSearch, JobStats,
-                 QueueSet, QueueGet, QueuePause, QueueResume, QueueList>;
+using Operation = std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet,
+                               TaskCreate, TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt,
+                               TaskContinue, TaskSearch, ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch, SchedulePause,
+                               ScheduleResume, JobEnqueue, JobEnqueueMany, JobGet, JobClaim, JobStart, JobStartMany, JobHeartbeat,
+                               JobComplete, JobCompleteMany, JobFail, JobRelease, JobSnooze, JobReport, JobSuspend, JobRecordSteps,
+                               JobReceive, JobSend, JobHistory, JobStartOver, JobFork, JobCancel, JobRun, JobArchive, JobDelete,
+                               JobSearch, JobStats, QueueSet, QueueGet, QueuePause, QueueResume, QueueList>;
 
 struct Request {
   DialectId dialect = DialectId::k2026_04_01;

@@ -67,6 +67,10 @@ struct SharedValue final : Counted {
   Value value;
   explicit SharedValue(Value v) : value(std::move(v)) {}
 };
+// Null if the value is empty.
+inline Shared<const SharedValue> shared_value(Value value) {
+  return value.empty() ? nullptr : Shared<const SharedValue>(new SharedValue(std::move(value)));
+}
 struct SharedString final : Counted {
   std::string text;
   explicit SharedString(std::string t) : text(std::move(t)) {}

@@ -105,6 +105,8 @@ class DescribedReader {
       to = *known;
     } else if constexpr (std::is_same_v<M, Shared<const SharedString>>) {
       to = shared_text(std::string(read_text(node, path)));
+    } else if constexpr (std::is_same_v<M, Shared<const SharedValue>>) {
+      to = Shared<const SharedValue>(new SharedValue(read_value(node, path)));
     } else if constexpr (kIsA<std::vector, M>) {
       elements<T, I>(to, node, path);
     } else if constexpr (kIsA<Shared, M>) {

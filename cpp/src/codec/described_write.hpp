@@ -97,6 +97,8 @@ class DescribedWriter {
     } else if constexpr (std::is_same_v<M, std::int64_t>) {
       if (rules.null_is_kept && from == kKept) return sink_.null();
       sink_.integer(from);
+    } else if constexpr (std::is_same_v<M, SharedValue>) {
+      encode_value(sink_, DialectId::k2026_04_01, from.value);
     } else if constexpr (std::is_same_v<M, Value>) {
       encode_value(sink_, DialectId::k2026_04_01, from);  // the members that were given
     } else if constexpr (std::is_same_v<M, StringMap>) {

@@ -88,13 +88,14 @@ class JobEncoder {
  private:
   // The order of a record (JOBS 2); other members of the specification follow.
   static constexpr Field kRecord[] = {
-      Field::id,           Field::queue,       Field::type,          Field::state,        Field::payload,      Field::tags,
-      Field::priority,     Field::version,     Field::max_retries,   Field::retry_count,  Field::retry_policy, Field::on_exhausted,
-      Field::claimed_by,   Field::lease_until, Field::group,         Field::batch,        Field::gathering,    Field::process_at,
-      Field::good_until,   Field::timeout,     Field::deadline,      Field::retention,    Field::unique_key,   Field::unique_for,
-      Field::result,       Field::error,       Field::attempts,      Field::report,       Field::after,        Field::after_failed,
-      Field::awaits,       Field::created_at,  Field::sent_at,       Field::enqueued_at,  Field::claimed_at,   Field::started_at,
-      Field::completed_at, Field::failed_at,   Field::next_retry_at, Field::cancelled_at, Field::expired_at,
+      Field::id,           Field::queue,       Field::type,        Field::state,        Field::payload,      Field::tags,
+      Field::priority,     Field::version,     Field::max_retries, Field::retry_count,  Field::retry_policy, Field::on_exhausted,
+      Field::claimed_by,   Field::lease_until, Field::group,       Field::batch,        Field::gathering,    Field::process_at,
+      Field::good_until,   Field::timeout,     Field::deadline,    Field::retention,    Field::unique_key,   Field::unique_for,
+      Field::result,       Field::error,       Field::attempts,    Field::report,       Field::after,        Field::after_failed,
+      Field::awaits,       Field::steps,       Field::args,        Field::restarts,     Field::created_at,   Field::sent_at,
+      Field::enqueued_at,  Field::claimed_at,  Field::started_at,  Field::completed_at, Field::failed_at,    Field::next_retry_at,
+      Field::cancelled_at, Field::expired_at,
   };
 
   void members(const Job& job) {

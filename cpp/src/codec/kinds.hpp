@@ -52,6 +52,12 @@ namespace resonate {
   X(job_snooze, "job.snooze", "job.snooze") \
   X(job_report, "job.report", "job.report") \
   X(job_suspend, "job.suspend", "job.suspend") \
+  X(job_record, "job.record", "job.record") \
+  X(job_receive, "job.receive", "job.receive") \
+  X(job_send, "job.send", "job.send") \
+  X(job_history, "job.history", "job.history") \
+  X(job_start_over, "job.start_over", "job.start_over") \
+  X(job_fork, "job.fork", "job.fork") \
   X(job_cancel, "job.cancel", "job.cancel") \
   X(job_run, "job.run", "job.run") \
   X(job_archive, "job.archive", "job.archive") \

@@ -94,7 +94,7 @@ class SnapshotReader {
   void read_promise(const Node& node, const Path& at) {
     const Members<Node, Field::id, Field::state, Field::param, Field::value, Field::tags, Field::timeout_at, Field::created_at,
                   Field::settled_at, Field::ikc, Field::iku, Field::dialect, Field::external, Field::callbacks, Field::listeners,
-                  Field::task, Field::job, Field::kept_by>
+                  Field::task, Field::job, Field::kept_by, Field::child>
         members(node, &at);
     auto promise_spec = make_shared_value<PromiseSpec>();
     read_promise_spec(members, *promise_spec);
@@ -103,6 +103,8 @@ class SnapshotReader {
     derive_promise_spec(*promise_spec);
 
     auto row = make_shared_value<Row>();
+    if (const Node* child = members.find<Field::child>())
+      row->unread = read_child(*child, members.path(Field::child), *promise_spec);
     row->promise_spec = promise_spec;
     row->state = read_promise_state(members);
     row->external = read_boolean(members.need<Field::external>(), members.path(Field::external));
@@ -113,12 +115,15 @@ class SnapshotReader {
     if (const Node* job = members.find<Field::job>()) {
       const Path path = members.path(Field::job);
       Shared<Job> found = read_job(*job, &path);
-      if (members.find<Field::kept_by>()) read_keepers(members, promise_spec->id, promise_spec->dialect, *found);
+      if (members.find<Field::kept_by>()) found->keepers = read_keepers(members, promise_spec->id, promise_spec->dialect);
       row->job = std::move(found);
       if (!row->has_task()) refuse_member(path, "needs a task");
       if (is_held(row->job->state) && !row->pid) refuse_member(path, "is held, and its task has no pid");
     }
-    if (members.find<Field::kept_by>() && !row->job) refuse_member(members.path(Field::kept_by), "needs a job");
+    if (members.find<Field::kept_by>() && !row->job) {
+      if (!promise_spec->child) refuse_member(members.path(Field::kept_by), "needs a job, or a child of one");
+      (void)read_keepers(members, promise_spec->id, promise_spec->dialect);
+    }
     read_edges(members, promise_spec->id, *row);
     if (!places_.emplace(promise_spec->id, rows_.size()).second)
       refuse_member(members.path(Field::id), "comes twice: " + in_quotes(promise_spec->id));
@@ -140,13 +145,25 @@ class SnapshotReader {
     });
   }
   template <class MembersOfPromise>
-  void read_keepers(const MembersOfPromise& members, const std::string& owner, DialectId dialect, Job& job) {
+  std::int64_t read_keepers(const MembersOfPromise& members, const std::string& owner, DialectId dialect) {
     std::unordered_set<std::string> keepers;
     members.template each<Field::kept_by>([&](const Node& node, const Path& path) {
       add_edge(EdgeKind::keeper, owner, std::string(read_text(node, path)), dialect, keepers, path);
-      ++job.keepers;
     });
+    return static_cast<std::int64_t>(keepers.size());
   }
+
+  // Returns whether it is an unread message.
+  static bool read_child(const Node& node, const Path& at, PromiseSpec& promise_spec) {
+    const Members<Node, Field::parent, Field::kind, Field::number, Field::unread> members(node, &at);
+    const std::optional<ChildKind> kind = child_kind_named(members.text<Field::kind>());
+    if (!kind) refuse_type(members.need<Field::kind>(), members.path(Field::kind), "the kind of a child");
+    promise_spec.child =
+        child_of(members.text<Field::parent>(), *kind, members.integer<Field::number>(), promise_spec.id, promise_spec.tags);
+    const Node* unread = members.find<Field::unread>();
+    return unread && read_boolean(*unread, members.path(Field::unread)) && *kind == ChildKind::message;
+  }
+
   void add_edge(EdgeKind kind, const std::string& owner, std::string other, DialectId dialect,
                 std::unordered_set<std::string>& seen, const Path& path) {
     if (!seen.insert(other).second) refuse_member(path, "comes twice: " + in_quotes(other));

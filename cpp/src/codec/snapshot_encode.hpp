@@ -137,12 +137,23 @@ class SnapshotEncoder {
       write_text(sink_, Field::dialect, dialect(edge->dialect).version);
       sink_.end_object();
     });
+    if (promise_spec.child) full_child(*promise_spec.child, row.unread);
     if (!promise.keepers.empty()) list(Field::kept_by, promise.keepers, [this](const EdgeRef& edge) { sink_.string(edge->other); });
     if (row.has_task()) full_task(row);
     if (row.job) {
       sink_.key(Field::job);
       JobEncoder<Sink>(sink_).whole(*row.job);
     }
+    sink_.end_object();
+  }
+
+  void full_child(const ChildMark& child, bool unread) {
+    sink_.key(Field::child);
+    sink_.begin_object();
+    write_text(sink_, Field::parent, child.parent);
+    write_text(sink_, Field::kind, name_of(child.kind));
+    write_integer(sink_, Field::number, child.number);
+    write_if_set(sink_, Field::unread, unread);
     sink_.end_object();
   }
 

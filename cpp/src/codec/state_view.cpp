@@ -24,7 +24,9 @@ StateView::Promise with_edges(Storage& storage, const RowRef& row) {
   StateView::Promise promise{row, {}, {}, {}};
   if (row->callbacks > 0) promise.callbacks = all_edges(storage, EdgeKind::callback, row->id());
   if (row->listeners > 0) promise.listeners = all_edges(storage, EdgeKind::listener, row->id());
-  if (row->job && row->job->keepers > 0) promise.keepers = all_edges(storage, EdgeKind::keeper, row->id());
+  // A child without a job does not count its keepers.
+  if (row->job ? row->job->keepers > 0 : static_cast<bool>(row->promise_spec->child))
+    promise.keepers = all_edges(storage, EdgeKind::keeper, row->id());
   return promise;
 }
 

@@ -1,6 +1,7 @@
 #include "machine/derive.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace resonate {
 
@@ -20,6 +21,33 @@ void derive_promise_spec(PromiseSpec& promise_spec) {
   promise_spec.root = !origin || *origin == promise_spec.id;
   promise_spec.initially_external =
       its.everything_external || promise_spec.timer || promise_spec.target || promise_spec.tags.equals("resonate:external", "true");
+}
+
+std::string mailbox_of(std::string_view job, std::string_view topic) {
+  return std::string("m").append(job).append(":@").append(topic);
+}
+
+std::string child_jobs_of(std::string_view job) { return std::string("j").append(job); }
+
+Shared<const ChildMark> child_of(std::string parent, ChildKind kind, std::int64_t number, const std::string& id,
+                                 const StringMap& tags) {
+  Shared<ChildMark> mark(new ChildMark);
+  switch (kind) {
+    case ChildKind::record: break;
+    case ChildKind::job: mark->group = child_jobs_of(parent); break;
+    case ChildKind::receive:
+      if (const std::string* topic = tags.find("resonate:topic")) mark->group = mailbox_of(parent, *topic);
+      break;
+    case ChildKind::message: {  // JOB:@TOPIC:KEY; a topic has no colon, and a key may have some
+      const std::size_t topic = parent.size() + 2;
+      const std::size_t end = id.find(':', topic);
+      if (end != std::string::npos) mark->group = mailbox_of(parent, std::string_view(id).substr(topic, end - topic));
+    }
+  }
+  mark->parent = std::move(parent);
+  mark->kind = kind;
+  mark->number = number;
+  return mark;
 }
 
 namespace {

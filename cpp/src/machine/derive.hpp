@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "resonate/records.hpp"
 
@@ -10,6 +11,13 @@ namespace resonate {
 
 // Sets timer, target, branch and initially_external from the tags and the dialect (PROTOCOL 1.1).
 void derive_promise_spec(PromiseSpec& promise_spec);
+
+// What makes the promise with this id and these tags a child, or a message, of a job (JOBS 9).
+Shared<const ChildMark> child_of(std::string parent, ChildKind kind, std::int64_t number, const std::string& id,
+                                 const StringMap& tags);
+// The groups of Index::open: what a topic's receives and messages are in, and a job's child jobs.
+std::string mailbox_of(std::string_view job, std::string_view topic);
+std::string child_jobs_of(std::string_view job);
 
 // Returns when the row's next step is due. The caller stores it in Row::due.
 Due next_due(const Row& row) noexcept;

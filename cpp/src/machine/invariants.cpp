@@ -129,6 +129,44 @@ void check_keepers(Storage& storage, const Row& row, Report& report) {
                  std::to_string(row.job->keepers) + " keepers counted, " + std::to_string(found) + " found");
 }
 
+// The rows of a range, page by page.
+template <class Visit>
+void each_row(Storage& storage, RowRange range, Visit visit) {
+  range.limit = kPage;
+  for (;;) {
+    const std::vector<RowRef> page = storage.rows(range);
+    for (const RowRef& row : page) visit(*row);
+    if (page.size() < kPage) return;
+    range.after = place_in(range, *page.back());
+  }
+}
+
+// The children and messages of a job that is not final: afterwards they go one by one.
+void check_family(Storage& storage, const Row& row, Report& report) {
+  std::int64_t steps = 0;
+  std::int64_t unread = 0;
+  each_row(storage, children_of(row.id()), [&](const Row& child) {
+    steps += child.is_message() ? 0 : 1;
+    unread += child.unread ? 1 : 0;
+  });
+  report.require(steps == row.job->steps, "step_count_mismatch",
+                 std::to_string(row.job->steps) + " children counted, " + std::to_string(steps) + " found");
+  report.require(unread == row.job->unread, "unread_count_mismatch",
+                 std::to_string(row.job->unread) + " unread messages counted, " + std::to_string(unread) + " found");
+}
+
+// A child has its job, and an unread message nobody who waits for it.
+void check_child(Storage& storage, const Row& row, Instant now, Report& report) {
+  const ChildMark& child = *row.promise_spec->child;
+  const RowRef parent = storage.load(child.parent);
+  report.require(parent && parent->job, "child_without_parent", quoted(child.parent));
+  if (!row.unread) return;
+  RowRange range = open_in(child.group);
+  range.limit = 1;
+  for (const RowRef& first : storage.rows(range))
+    report.require(first->is_message() || first->dead_at(now), "message_not_delivered", quoted(first->id()) + " is pending");
+}
+
 // Each promise that a job lacks must wake it.
 void check_awaits(Storage& storage, const Row& row, Report& report) {
   for (const std::string& id : row.job->awaits)
@@ -220,6 +258,8 @@ std::vector<Violation> check_state(Storage& storage, RulesId rules) {
       Report report(found, row->id());
       check_edges(storage, *row, awaiters, report);
       if (row->job) check_keepers(storage, *row, report);
+      if (row->job && row->state == PromiseState::pending) check_family(storage, *row, report);
+      if (row->promise_spec->child) check_child(storage, *row, now, report);
       if (row->job && row->job->state == JobState::waiting && !row->dead_at(now)) check_awaits(storage, *row, report);
       if (row->execute_waits) check_waiting_execute(storage, *row, report);
       if (row->task == TaskState::suspended && !row->dead_at(now)) suspended.push_back(row);

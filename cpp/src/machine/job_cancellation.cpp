@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "machine/job_children.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/quoted.hpp"
 #include "machine/settle.hpp"
@@ -22,7 +23,7 @@ bool has_pending_awaiter(WorkingSet& set, const std::string& awaited, Instant no
 
 bool cancels(const Row& awaited, const Row& awaiter) noexcept {
   if (!awaited.job || !awaited.job->spec->cancel_with_awaiters) return false;
-  return !awaiter.job || awaiter.job->spec->adopted;
+  return !awaiter.job || awaiter.job->spec->adopted || is_child_of(awaited, awaiter.id());
 }
 
 void follow_awaiters(WorkingSet& set, WorkingSet::Entry& adopted) {

@@ -8,8 +8,8 @@
 
 namespace resonate {
 
-// Returns whether the cancellation of a promise cancels the job that it awaits. A job that waits cancels nothing: only the
-// callbacks of a promise that a job has adopted count like those of any other.
+// Returns whether the cancellation of a promise cancels the job that it awaits. A job that waits cancels its children alone: of its
+// other callbacks, those of a promise that it has adopted count like those of any other.
 bool cancels(const Row& awaited, const Row& awaiter) noexcept;
 
 // Call it for a job that has just adopted a promise: from now on, the promise's awaiters cancel the job. Awaiters that were

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "machine/glob.hpp"
+#include "machine/job_children.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/job_waiting.hpp"
@@ -120,6 +121,9 @@ std::optional<Reply> Machine::delete_refusal(const Entry& entry) const {
                                           " and cannot be deleted: cancel it, or wait until its worker has finished");
   if (!is_terminal(state) && (row.callbacks || row.listeners))
     return refusal(status::kConflict, "job " + quoted(row.id()) + " is awaited and cannot be deleted: cancel it");
+  if (!is_terminal(state) && row.job->has_family())
+    return refusal(status::kConflict,
+                   "job " + quoted(row.id()) + " has children or messages and cannot be deleted: cancel it first");
   return std::nullopt;
 }
 
@@ -132,11 +136,7 @@ void Machine::delete_job(Entry& entry) {
     leave_awaits(set_, entry);
     return remove_job(set_, entry);
   }
-  if (entry.now->job->deleted) return;
-  Job& job = edit_job(set_.edit(entry));
-  job.deleted = true;
-  job.reclaim_at = now_;
-  set_.touched(entry);
+  mark_deleted(set_, entry, now_);
 }
 
 Reply Machine::run(JobDelete& request) {
@@ -151,8 +151,8 @@ Reply Machine::run(JobDelete& request) {
 }
 
 bool Machine::may_be_deleted(const Row& row) const {
-  const bool awaited = row.pending_at(now_) && (row.callbacks || row.listeners);
-  return !row.job->deleted && !awaited;
+  const bool needed = row.pending_at(now_) && (row.callbacks || row.listeners || row.job->has_family());
+  return !row.job->deleted && !needed;
 }
 
 // Returns whether the queues' counts show that no job matches queue and state, so that no search is needed. Failed and expired are

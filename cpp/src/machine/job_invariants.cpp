@@ -142,7 +142,11 @@ void check_job_step(const Row& before, const Row& after, Instant now, std::vecto
   require(!renewed || after.expires_at == saturating_add(now, after.ttl), "job_lease_mismatch",
           edge + ", now " + std::to_string(now) + ", ttl " + std::to_string(after.ttl) + ", expiresAt " +
               instant_text(after.expires_at));
-  require(is.retry_count == saturating_add(was.retry_count, was.state == JobState::running && is.state == JobState::retry ? 1 : 0),
+  // A new child, or a new run, sets it to 0.
+  const bool begins_anew =
+      was.state == JobState::running && is.retry_count == 0 && (is.made > was.made || is.restarts > was.restarts);
+  require(begins_anew || is.retry_count ==
+                             saturating_add(was.retry_count, was.state == JobState::running && is.state == JobState::retry ? 1 : 0),
           "job_retry_count_moved", edge);
 }
 

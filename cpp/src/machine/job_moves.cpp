@@ -77,8 +77,6 @@ void wait_until(Row& row, Instant at) {
   row.retry_at = at;
 }
 
-Shared<const SharedValue> shared(Value value) { return Shared<const SharedValue>(new SharedValue(std::move(value))); }
-
 }  // namespace
 
 Job& edit_job(Row& row) {
@@ -192,15 +190,15 @@ void add_report(WorkingSet& set, WorkingSet::Entry& entry, std::optional<double>
 
 void complete_job(WorkingSet& set, WorkingSet::Entry& entry, Value result, Instant now) {
   Settlement end{.at = now, .event = JobEvent::complete};
-  if (!result.empty()) end.value = shared(std::move(result));
+  end.value = shared_value(std::move(result));
   settle(set, entry, std::move(end));
 }
 
 void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Outcome outcome, bool retryable,
-                  std::optional<Duration> retry_after, Instant now) {
+                  std::optional<Duration> retry_after, bool archive, Instant now) {
   const Job& failed = *entry.now->job;
   const RetryPolicy& policy = failed.spec->policy;
-  if (retryable && failed.retry_count < failed.spec->max_retries && retries_after(policy, error.code)) {
+  if (!archive && retryable && failed.retry_count < failed.spec->max_retries && retries_after(policy, error.code)) {
     const Duration delay =
         retry_after ? *retry_after : retry_delay(policy, failed.batch ? failed.batch->text : entry.now->id(), failed.retry_count);
     return change_job(set, entry, [&](Row& row, Job& job) {
@@ -213,7 +211,7 @@ void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Out
       wait_until(row, job.next_retry_at);
     });
   }
-  if (failed.spec->on_exhausted == OnExhausted::archived) {
+  if (archive || failed.spec->on_exhausted == OnExhausted::archived || (failed.spec->workflow && outcome == Outcome::crashed)) {
     return change_job(set, entry, [&](Row& row, Job& job) {
       close_attempt(job, outcome, now, &error);
       move(job, JobEvent::exhaust);
@@ -226,7 +224,7 @@ void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Out
   settle(set, entry,
          {.state = PromiseState::rejected,
           .at = now,
-          .value = shared(error_value(error)),
+          .value = shared_value(error_value(error)),
           .event = JobEvent::fail,
           .outcome = outcome,
           .error = &error});
@@ -239,6 +237,23 @@ void snooze_job(WorkingSet& set, WorkingSet::Entry& entry, Duration delay, Insta
     clear_claim(job);
     job.process_at = saturating_add(now, delay);
     wait_until(row, job.process_at);
+  });
+}
+
+void start_over(WorkingSet& set, WorkingSet::Entry& entry, Value args, Instant now) {
+  change_job(set, entry, [&](Row& row, Job& job) {
+    close_attempt(job, Outcome::completed, now, nullptr);
+    move(job, JobEvent::start_over);
+    clear_claim(job);
+    job.enqueued_at = now;
+    job.first_enqueued_at = kUnset;
+    job.retry_count = 0;
+    job.steps = 0;
+    job.restarts = saturating_add(job.restarts, 1);
+    job.args = shared_value(std::move(args));
+    job.failed_at = kUnset;
+    job.error.reset();
+    wait_until(row, row.promise_spec->timeout_at);
   });
 }
 
@@ -261,7 +276,7 @@ void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, const JobError& error, Instant now) {
   Settlement end = settlement(PromiseState::rejected_canceled, now);
   end.error = &error;
-  end.value = shared(error_value(error));
+  end.value = shared_value(error_value(error));
   settle(set, entry, std::move(end));
 }
 

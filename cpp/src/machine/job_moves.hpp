@@ -29,13 +29,15 @@ void claim_job(WorkingSet& set, WorkingSet::Entry& entry, const Shared<const Sha
                Duration run_lease, bool start, Instant now);
 void start_job(WorkingSet& set, WorkingSet::Entry& entry, Duration lease, Instant now);
 void complete_job(WorkingSet& set, WorkingSet::Entry& entry, Value result, Instant now);
-// Ends an attempt that did not succeed; the job retries, is archived or fails.
+// Ends an attempt that did not succeed; the job retries, is archived or fails. `archive`: it is archived, whatever else holds.
 void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Outcome outcome, bool retryable,
-                  std::optional<Duration> retry_after, Instant now);
+                  std::optional<Duration> retry_after, bool archive, Instant now);
 // Adds to the report of a running job. The oldest lines give way to new ones.
 void add_report(WorkingSet& set, WorkingSet::Entry& entry, std::optional<double> progress, std::vector<std::string> lines,
                 Instant now);
 void snooze_job(WorkingSet& set, WorkingSet::Entry& entry, Duration delay, Instant now);
+// Ends a run; the next one has `args`, and takes its place among new work.
+void start_over(WorkingSet& set, WorkingSet::Entry& entry, Value args, Instant now);
 // `awaits`: the ids that the job lacks.
 void suspend_job(WorkingSet& set, WorkingSet::Entry& entry, std::vector<std::string> awaits, Until until, Instant now);
 void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, Instant now);

@@ -23,6 +23,7 @@ enum class JobEvent : std::uint8_t {
   exhaust,  // a failed attempt; the job is archived
   fail,     // a failed attempt; the job fails
   snooze,
+  start_over,  // a run of a workflow ended, and the next one begins
   suspend,
   wake,      // nothing that the job waits for is missing any more
   postpone,  // the same, and process_at is ahead
@@ -70,6 +71,7 @@ inline constexpr auto kJobTransitions = [] {
       JobTransition{JobEvent::exhaust, {running}, archived},
       JobTransition{JobEvent::fail, {running}, failed},
       JobTransition{JobEvent::snooze, {running}, scheduled},
+      JobTransition{JobEvent::start_over, {running}, pending},
       JobTransition{JobEvent::suspend, {running}, waiting},
       JobTransition{JobEvent::wake, {waiting}, pending},
       JobTransition{JobEvent::postpone, {waiting}, scheduled},

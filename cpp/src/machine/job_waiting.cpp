@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "machine/job_children.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
@@ -19,9 +20,7 @@ namespace {
 
 constexpr std::size_t kKeepersAtOnce = 10'000;
 
-bool keeps(const WorkingSet::Entry* keeper, Instant now) {
-  return keeper && keeper->now->job && !is_terminal(job_state_at(*keeper->now, now));
-}
+bool keeps(const WorkingSet::Entry* keeper, Instant now) { return keeper && keeper->now->pending_at(now); }
 
 std::string_view how_it_ended(PromiseState state) noexcept {
   switch (state) {
@@ -33,7 +32,7 @@ std::string_view how_it_ended(PromiseState state) noexcept {
 
 void forget_first_keeper(WorkingSet& set, WorkingSet::Entry& settled, const EdgeRef& edge) {
   set.remove_first_edge(edge);
-  --edit_job(set.edit(settled)).keepers;
+  if (settled.now->job) --edit_job(set.edit(settled)).keepers;  // a child without a job does not count them
 }
 
 }  // namespace
@@ -72,8 +71,9 @@ void leave_awaits(WorkingSet& set, WorkingSet::Entry& job, bool cancelled) {
   for (const std::string& id : awaits) {
     const EdgeRef edge = set.follow_edge(EdgeKind::callback, id, job.now->id());
     if (!edge || (cancelled && edge->cancels)) continue;  // none: it has just been drained, or the job ends before it waits
-    set.remove_edge(edge);
     WorkingSet::Entry* const awaited = set.follow(id);
+    if (awaited && awaited->now->job && is_child_of(*awaited->now, job.now->id())) continue;  // it awaits its child to the end
+    set.remove_edge(edge);
     if (!awaited || awaited->now->callbacks == 0)
       throw Error(ErrorCode::storage, "a stored row is damaged: " + quoted(id) + " is awaited by job " + quoted(job.now->id()) +
                                           ", and does not count it");
@@ -106,7 +106,7 @@ bool wake_job(WorkingSet& set, WorkingSet::Entry& waiting, const Row& settled, I
 void keep(WorkingSet& set, WorkingSet::Entry& settled, const std::string& keeper) {
   if (set.follow_edge(EdgeKind::keeper, settled.now->id(), keeper)) return;
   set.add_edge(EdgeKind::keeper, settled.now->id(), keeper, settled.now->promise_spec->dialect);
-  ++edit_job(set.edit(settled)).keepers;
+  if (settled.now->job) ++edit_job(set.edit(settled)).keepers;
   set.touched(settled);
 }
 
@@ -116,7 +116,7 @@ bool has_keeper(WorkingSet& set, const Row& settled, Instant now) {
 }
 
 bool has_keeper_left(WorkingSet& set, WorkingSet::Entry& settled, Instant now) {
-  for (std::size_t taken = 0; settled.now->job->keepers > 0; ++taken) {
+  for (std::size_t taken = 0; !settled.now->job || settled.now->job->keepers > 0; ++taken) {
     const EdgeRef edge = set.first_edge(EdgeKind::keeper, settled.now->id());
     if (!edge) return false;
     if (taken == kKeepersAtOnce || keeps(set.follow(edge->other), now)) return true;
@@ -148,7 +148,7 @@ std::optional<Reply> Machine::find_awaited(const std::vector<std::string>& ids, 
 
 void Machine::keep_settled(const Awaited& awaited, const std::string& job) {
   for (Entry* settled : awaited.settled)
-    if (settled->now->job) keep(set_, *settled, job);
+    if (may_have_keepers(*settled->now)) keep(set_, *settled, job);
 }
 
 Reply Machine::run(JobSuspend& request) {

@@ -7,6 +7,7 @@
 
 #include "machine/derive.hpp"
 #include "machine/job_cancellation.hpp"
+#include "machine/job_children.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/job_waiting.hpp"
@@ -48,10 +49,22 @@ constexpr Preset kPresets[] = {
      .on_exhausted = OnExhausted::failed,
      .retention = kKept,
      .cancel_with_awaiters = true},
+    {.one_step = true,
+     .max_retries = 100,
+     .policy = PolicyKind::fixed,
+     .on_exhausted = OnExhausted::failed,
+     .retention = 7 * Duration{86'400'000},
+     .cancel_with_awaiters = true},
 };
 
-RetryPolicy policy_of(const Preset& preset) {
+RetryPolicy policy_of(const Preset& preset, Lifecycle lifecycle) {
   RetryPolicy policy;
+  if (lifecycle == Lifecycle::workflow) {
+    policy.kind = PolicyKind::fixed;
+    policy.intervals = {0, 1000, 10'000, 60'000};
+    policy.codes = {"WorkerCrashed"};  // steps retry, workflows do not
+    return policy;
+  }
   policy.kind = preset.policy;
   if (preset.policy == PolicyKind::fixed) policy.intervals = {0};
   return policy;
@@ -63,9 +76,12 @@ std::int64_t retries_of(const Preset& preset, const RetryPolicy* given) {
   return given->kind == PolicyKind::fixed ? static_cast<std::int64_t>(given->intervals.size()) : 25;
 }
 
+Lifecycle lifecycle_of(const JobOrder& order, const Queue* queue) {
+  return order.lifecycle ? *lifecycle_named(*order.lifecycle) : queue ? queue->lifecycle : Lifecycle::none;
+}
+
 const Preset& preset_of(const JobOrder& order, const Queue* queue) {
-  const Lifecycle lifecycle = order.lifecycle ? *lifecycle_named(*order.lifecycle) : queue ? queue->lifecycle : Lifecycle::none;
-  return kPresets[static_cast<std::size_t>(lifecycle)];
+  return kPresets[static_cast<std::size_t>(lifecycle_of(order, queue))];
 }
 
 // A lifecycle without retries allows them only with a policy (JOBS 4).
@@ -76,19 +92,22 @@ std::string needs_policy(std::int64_t retries) {
 
 Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant process_at, Instant now) {
   static const JobDefaults kNone;
-  const JobDefaults& defaults = queue ? queue->defaults : kNone;
+  const Lifecycle lifecycle = lifecycle_of(order, queue);
+  const JobDefaults& given = queue ? queue->defaults : kNone;
+  const JobDefaults& defaults = lifecycle == Lifecycle::workflow ? kNone : given;  // of these, it takes the priority alone
   const Preset& preset = preset_of(order, queue);
   const std::optional<RetryPolicy>& policy = order.policy ? order.policy : defaults.policy;
   const std::optional<std::int64_t>& retries = order.max_retries ? order.max_retries : defaults.max_retries;
 
   Shared<JobSpec> spec(new JobSpec);
   copy_common(order, *spec);
-  spec->priority = order.priority.value_or(defaults.priority.value_or(50));
+  spec->priority = order.priority.value_or(given.priority.value_or(50));
   spec->max_retries = retries && (policy || preset.max_retries > 0) ? *retries : retries_of(preset, policy ? &*policy : nullptr);
-  spec->policy = policy ? *policy : policy_of(preset);
+  spec->policy = policy ? *policy : policy_of(preset, lifecycle);
   spec->on_exhausted =
       order.on_exhausted ? *on_exhausted_named(*order.on_exhausted) : defaults.on_exhausted.value_or(preset.on_exhausted);
   spec->one_step = preset.one_step;
+  spec->workflow = lifecycle == Lifecycle::workflow;
   spec->cancel_with_awaiters =
       order.cancel_with_awaiters.value_or(defaults.cancel_with_awaiters.value_or(preset.cancel_with_awaiters));
   spec->good_until =
@@ -163,8 +182,9 @@ std::optional<Reply> Machine::enqueue_refusal(const JobOrder& order, const Entry
       return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and has a task of its own");
     if (existing->now->promise_spec->timer)
       return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is a timer");
-    if (order.after)
-      return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists: a job with after needs a promise of its own");
+    if (order.after || order.parent)
+      return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists: a job with " +
+                                            (order.after ? "after" : "a parent") + " needs a promise of its own");
     if (const PromiseState state = existing->now->state_at(now_); state != PromiseState::pending)
       return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is " + std::string(name_of(state)));
   }
@@ -176,10 +196,20 @@ std::optional<Reply> Machine::enqueue_refusal(const JobOrder& order, const Entry
       return refusal(status::kConflict,
                      "uniqueKey " + quoted(*order.unique_key) + " of queue " + quoted(order.queue) + " comes twice");
   }
+  if (auto refused = parent_refusal(order)) return refused;
   if (!order.after) return std::nullopt;
   std::vector<std::string> ids = distinct(*order.after);
   if (earlier) std::erase_if(ids, [&](const std::string& id) { return earlier->made.contains(id); });
   return find_awaited(ids, awaited);
+}
+
+std::optional<Reply> Machine::parent_refusal(const JobOrder& order) {
+  if (!order.parent) return std::nullopt;
+  const JobParent& parent = *order.parent;
+  std::optional<Reply> refused =
+      held_job_refusal(set_.find(parent.id), parent.id, parent.version, JobEvent::complete, "the parent of a new job");
+  if (refused) refused->status = status::kConflict;
+  return refused;
 }
 
 Reply Machine::enqueue(JobOrder& order) {
@@ -206,7 +236,10 @@ Reply Machine::enqueue(JobOrder& order) {
                          .param = std::move(order.payload),
                          .tags = std::move(order.tags),
                          .ikc = {}};
+    Entry* const parent = order.parent ? set_.find(order.parent->id) : nullptr;
+    if (parent) add_lineage(create.tags, *parent->now, create.id, true);
     Shared<Row> created = new_row(create);
+    if (parent) mark_child(set_, *parent, *created, ChildKind::job);
     // A job whose good_until has passed counts as created and ended at that instant, like a promise whose deadline has passed.
     auto& promise_spec = const_cast<PromiseSpec&>(*created->promise_spec);
     promise_spec.created_at = std::min(promise_spec.created_at, spec->good_until);
@@ -251,6 +284,7 @@ Reply Machine::enqueue(JobOrder& order) {
     cancel_job(set_, *entry, dependency_failed(*awaited.failed->now, now_), now_);
     return answer(*entry);
   }
+  if (order.parent && row.state == PromiseState::pending) put_callback(*entry, *set_.find(order.parent->id)->now);
   for (Entry* one : awaited.pending) {
     // The plan of the request does not know the pairs of an id that was made just now.
     if (has_new_id && !set_.follow_edge(EdgeKind::callback, one->now->id(), entry->now->id())) put_callback(*one, *entry->now);
@@ -271,13 +305,15 @@ Reply Machine::run(JobEnqueue& request) { return enqueue_requested(*request.orde
 Reply Machine::enqueue_requested(JobOrder& order) {
   const Entry* existing = order.id ? set_.find(*order.id) : nullptr;
   if (!existing || !existing->now->job)
-    if (auto refused = refuse_retries(order)) return refusal(status::kInvalid, *std::move(refused));
+    if (auto refused = refuse_by_lifecycle(order)) return refusal(status::kInvalid, *std::move(refused));
   return enqueue(order);
 }
 
-std::optional<std::string> Machine::refuse_retries(const JobOrder& order) const {
+std::optional<std::string> Machine::refuse_by_lifecycle(const JobOrder& order) const {
+  const Queue* queue = order.group || order.max_retries ? set_.find_queue(order.queue) : nullptr;
+  if (order.group && lifecycle_of(order, queue) == Lifecycle::workflow)
+    return "a job with the lifecycle workflow takes no group, got " + quoted(*order.group);
   if (!order.max_retries || *order.max_retries == 0 || order.policy) return std::nullopt;
-  const Queue* queue = set_.find_queue(order.queue);
   if ((queue && queue->defaults.policy) || preset_of(order, queue).max_retries > 0) return std::nullopt;
   return needs_policy(*order.max_retries);
 }
@@ -302,7 +338,7 @@ std::optional<Reply> Machine::refuse_any(const std::vector<JobOrder>& orders) {
     std::optional<Reply> refused;
     if (auto why = refuse_order(order, dialect_)) {
       refused = refusal(status::kInvalid, *std::move(why));
-    } else if (auto retries = existing && existing->now->job ? std::nullopt : refuse_retries(order)) {
+    } else if (auto retries = existing && existing->now->job ? std::nullopt : refuse_by_lifecycle(order)) {
       refused = refusal(status::kInvalid, *std::move(retries));
     } else {
       refused = enqueue_refusal(order, existing, &earlier, awaited);
@@ -397,7 +433,8 @@ Reply Machine::run(JobCompleteMany& request) {
 Reply Machine::run(JobFail& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::retry, "failed")) return *std::move(refused);
-  fail_attempt(set_, *entry, std::move(request.error), Outcome::failed, request.retryable, request.retry_after, now_);
+  fail_attempt(set_, *entry, std::move(request.error), Outcome::failed, request.retryable, request.retry_after, request.archive,
+               now_);
   return answer(*entry);
 }
 

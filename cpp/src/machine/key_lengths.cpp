@@ -65,6 +65,7 @@ void check_order(KeyCheck& at, std::string_view name, std::string_view id, const
   at.key({{name, id}, {"queue", order.queue}});
   if (order.unique_key) at.key({{name, id}, {"queue", order.queue}, {"uniqueKey", *order.unique_key}});
   if (order.group) at.key({{name, id}, {"queue", order.queue}, {"group", *order.group}});
+  if (order.parent) at.key({{name, id}, {"the id of parent", order.parent->id}});
   if (order.after)
     for (const std::string& awaited : *order.after) at.key({{name, id}, {"an id of after", awaited}});
 }
@@ -83,6 +84,22 @@ void check(KeyCheck& at, const TaskSuspend& request) {
 void check(KeyCheck& at, const JobSuspend& request) {
   for (const std::string& awaited : request.awaits) at.key({{"id", request.id}, {"an id of awaits", awaited}});
 }
+void check(KeyCheck& at, const JobRecordSteps& request) {
+  for (const JobStep& step : request.steps) {
+    check_promise(at, "the id of a step", step.id, step.tags);
+    at.key({{"the id of a step", step.id}, {"id", request.id}});
+  }
+}
+void check(KeyCheck& at, const JobReceive& request) {
+  at.id("step", request.step);
+  at.key({{"step", request.step}, {"id", request.id}, {"topic", request.topic}});
+}
+// The id of a message has the job's, and stands beside it in an index.
+void check(KeyCheck& at, const JobSend& request) {
+  const std::string message = request.id + ":@" + request.topic + ":" + request.key.value_or("#9223372036854775807");
+  at.key({{"id, topic and key", message}, {"id and topic", request.id + ":@" + request.topic}});
+}
+void check(KeyCheck& at, const JobFork& request) { at.id("newId", request.new_id); }
 void check(KeyCheck& at, const TaskFence& request) {
   if (const auto* const create = std::get_if<PromiseCreate>(&request.action)) check(at, *create);
 }

@@ -78,6 +78,12 @@ class Machine {
   Reply run(JobSnooze& request);
   Reply run(JobReport& request);
   Reply run(JobSuspend& request);
+  Reply run(JobRecordSteps& request);
+  Reply run(JobReceive& request);
+  Reply run(JobSend& request);
+  Reply run(JobHistory& request);
+  Reply run(JobStartOver& request);
+  Reply run(JobFork& request);
   Reply run(JobCancel& request);
   Reply run(JobRun& request);
   Reply run(JobArchive& request);
@@ -99,6 +105,8 @@ class Machine {
 
   // Creates the row of a new promise without a task; it is settled if its deadline has passed.
   Shared<Row> new_row(PromiseCreate& request) const;
+  // The same with the task of a promise that has a target.
+  Shared<Row> new_promise(PromiseCreate& request) const;
   // Returns the conflict of an idempotency key, or none.
   std::optional<Reply> creation_conflict(const Entry& entry, const PromiseCreate& request) const;
   // Returns why the promise cannot be awaited, or none.
@@ -129,6 +137,17 @@ class Machine {
   std::optional<Reply> find_awaited(const std::vector<std::string>& ids, Awaited& found);
   // Keeps those that are settled until the job is final.
   void keep_settled(const Awaited& awaited, const std::string& job);
+  // Returns the conflict of an id that is not free for a child of the job, or none.
+  std::optional<Reply> child_refusal(const Entry* existing, const std::string& job) const;
+  // Creates a child of a running job that is no job; it is pending, or at its deadline already.
+  Entry& add_step(Entry& job, PromiseCreate create, ChildKind kind);
+  void settle_step(Entry& step, PromiseState state, Value value);
+  // The job of job.fork, and a child of it.
+  Entry& add_forked(const Row& original, const std::string& id);
+  void add_copy(Entry& job, const Row& original, std::string id);
+  static StringMap without_lineage(const StringMap& tags);
+  // Returns why the order cannot be a child of its parent, or none.
+  std::optional<Reply> parent_refusal(const JobOrder& order);
   JobReply::Item item_of(Reply reply) const;
   Reply enqueue_requested(JobOrder& order);
   // Returns why the job cannot be enqueued, or none; it may exist already. `earlier`: null, or the orders that come before it.
@@ -137,8 +156,9 @@ class Machine {
                                        Awaited& awaited);
   // Judges orders of which all or none are enqueued: returns the first refusal, with its place.
   std::optional<Reply> refuse_any(const std::vector<JobOrder>& orders);
+  // Returns why the lifecycle of a new job refuses it, or none.
+  std::optional<std::string> refuse_by_lifecycle(const JobOrder& order) const;
   // Returns why retries are refused, or none: some lifecycles allow retries only with a policy.
-  std::optional<std::string> refuse_retries(const JobOrder& order) const;
   std::optional<std::string> refuse_retries(const QueueSet& request) const;
   // Returns why the event cannot happen to the job, or none.
   std::optional<Reply> job_refusal(const Entry* entry, const std::string& id, JobEvent event, std::string_view action) const;

@@ -25,11 +25,12 @@ constexpr StateNames kStates[] = {
     {"cancelled", "archived", "CANCELLED"}, {"expired", "archived", "EXPIRED"},
 };
 static_assert(std::size(kStates) == kJobStates);
-constexpr std::string_view kLifecycles[] = {"", "asynq", "horsies"};
+constexpr std::string_view kLifecycles[] = {"", "asynq", "horsies", "workflow"};
 constexpr std::string_view kExhausted[] = {"archived", "failed"};
 constexpr std::string_view kPolicies[] = {"asynq", "fixed", "exponential"};
 constexpr std::string_view kOutcomes[] = {"", "completed", "failed", "crashed", "timed_out", "snoozed", "suspended", "cancelled"};
 constexpr std::string_view kAfterFailed[] = {"cancel", "run"};
+constexpr std::string_view kChildKinds[] = {"record", "receive", "message", "job"};
 constexpr std::string_view kUntil[] = {"any", "all"};
 
 template <class Enum, std::size_t N>
@@ -45,6 +46,7 @@ const StateNames& names(JobState state) noexcept { return kStates[static_cast<st
 
 std::string_view name_of(PromiseState state) noexcept { return kPromiseStates[static_cast<std::size_t>(state)]; }
 std::string_view name_of(TaskState state) noexcept { return kTaskStates[static_cast<std::size_t>(state)]; }
+std::string_view name_of(ChildKind kind) noexcept { return kChildKinds[static_cast<std::size_t>(kind)]; }
 std::string_view name_of(StepKind kind) noexcept { return kSteps[static_cast<std::size_t>(kind)]; }
 
 std::optional<PromiseState> promise_state_named(std::string_view name) noexcept {
@@ -52,6 +54,8 @@ std::optional<PromiseState> promise_state_named(std::string_view name) noexcept 
     if (kPromiseStates[i] == name) return static_cast<PromiseState>(i);
   return std::nullopt;
 }
+
+bool may_be_state_of_step(std::string_view state) noexcept { return state == "pending" || may_be_settled_to(state); }
 
 bool may_be_settled_to(std::string_view state) noexcept {
   return state == "resolved" || state == "rejected" || state == "rejected_canceled";
@@ -78,6 +82,7 @@ std::optional<JobState> job_state_named(std::string_view name) noexcept {
     if (kStates[i].ours == name) return static_cast<JobState>(i);
   return std::nullopt;
 }
+std::optional<ChildKind> child_kind_named(std::string_view name) noexcept { return named<ChildKind>(kChildKinds, name); }
 std::optional<Lifecycle> lifecycle_named(std::string_view name) noexcept { return named<Lifecycle>(kLifecycles, name); }
 std::optional<OnExhausted> on_exhausted_named(std::string_view name) noexcept { return named<OnExhausted>(kExhausted, name); }
 std::optional<PolicyKind> policy_named(std::string_view name) noexcept { return named<PolicyKind>(kPolicies, name); }

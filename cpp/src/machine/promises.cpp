@@ -62,11 +62,7 @@ Instant first_dispatch(const PromiseSpec& promise_spec, Instant now) {
 }
 }  // namespace
 
-Reply Machine::run(PromiseCreate& request) {
-  if (const Entry* existing = set_.find(request.id)) {
-    if (auto conflict = creation_conflict(*existing, request)) return *std::move(conflict);
-    return answer(*existing);
-  }
+Shared<Row> Machine::new_promise(PromiseCreate& request) const {
   Shared<Row> row = new_row(request);
   if (row->promise_spec->target) {
     if (row->state == PromiseState::pending) {
@@ -76,7 +72,15 @@ Reply Machine::run(PromiseCreate& request) {
       row->task = TaskState::fulfilled;
     }
   }
-  return answer(set_.create(std::move(row)));
+  return row;
+}
+
+Reply Machine::run(PromiseCreate& request) {
+  if (const Entry* existing = set_.find(request.id)) {
+    if (auto conflict = creation_conflict(*existing, request)) return *std::move(conflict);
+    return answer(*existing);
+  }
+  return answer(set_.create(new_promise(request)));
 }
 
 Reply Machine::run(PromiseSettle& request) {
@@ -92,7 +96,7 @@ Reply Machine::run(PromiseSettle& request) {
     return answer(*entry);
   }
   Settlement end = settlement(*promise_state_named(request.state), now_);
-  if (!request.value.empty()) end.value = Shared<const SharedValue>(new SharedValue(std::move(request.value)));
+  end.value = shared_value(std::move(request.value));
   if (request.iku) end.iku = Shared<const SharedString>(new SharedString(*std::move(request.iku)));
   settle(set_, *entry, std::move(end));
   return answer(*entry);

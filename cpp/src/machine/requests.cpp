@@ -23,8 +23,8 @@ auto* filter_that_chooses(AnyOperation& operation) noexcept {
 }  // namespace
 
 bool is_read(const Operation& operation) noexcept {
-  return is_one_of<PromiseGet, TaskGet, ScheduleGet, PromiseSearch, TaskSearch, ScheduleSearch, JobGet, JobSearch, JobStats,
-                   QueueGet, QueueList>(operation);
+  return is_one_of<PromiseGet, TaskGet, ScheduleGet, PromiseSearch, TaskSearch, ScheduleSearch, JobGet, JobHistory, JobSearch,
+                   JobStats, QueueGet, QueueList>(operation);
 }
 
 bool may_read_many(const Operation& operation) noexcept {
@@ -43,6 +43,8 @@ std::size_t records_of(const Operation& operation) noexcept {
           return request.jobs.size();
         } else if constexpr (requires { request.actions; }) {
           return 1 + request.actions.size();
+        } else if constexpr (requires { request.steps; }) {
+          return 1 + request.steps.size();
         } else if constexpr (requires { request.awaits; }) {
           return request.awaits.size();
         } else if constexpr (std::is_same_v<One, JobClaim>) {

@@ -150,7 +150,7 @@ Reply Machine::run(ScheduleCreate& request) {
     return refusal(status::kInvalid,
                    "cron must have an occurrence after " + std::to_string(now_) + ", got " + quoted(request.cron));
   if (request.job)
-    if (auto refused = refuse_retries(*request.job)) return refusal(status::kInvalid, "job of a schedule: " + *refused);
+    if (auto refused = refuse_by_lifecycle(*request.job)) return refusal(status::kInvalid, "job of a schedule: " + *refused);
   auto* schedule = new Schedule;
   reply.schedule = ScheduleRef(schedule);
   schedule->id = std::move(request.id);

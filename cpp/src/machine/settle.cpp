@@ -94,7 +94,7 @@ void settle(WorkingSet& set, WorkingSet::Entry& entry, Settlement end) {
     leave_awaits(set, entry, end.state == PromiseState::rejected_canceled);
     return change_job(set, entry, [&](Row& row, Job& job) {
       settle_row(row, std::move(end));
-      row.cancels_jobs = job.spec->adopted && has_jobs_to_cancel(set, row);  // only an adopted promise can await another
+      row.cancels_jobs = (job.spec->adopted || job.steps > 0) && has_jobs_to_cancel(set, row);  // others cancel nothing
     });
   }
   Row& row = set.edit(entry);

@@ -5,6 +5,7 @@
 
 #include "machine/derive.hpp"
 #include "machine/job_cancellation.hpp"
+#include "machine/job_children.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/job_waiting.hpp"
@@ -43,7 +44,7 @@ Fired end_attempt(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   Fired fired = fired_by(crashed ? StepKind::job_lease : StepKind::job_timeout, row, crashed ? row.expires_at : times_out_at, now);
   JobError error = crashed ? JobError{"WorkerCrashed", "the worker's lease expired", {}}
                            : JobError{"TaskTimeout", "the attempt took longer than its timeout", {}};
-  fail_attempt(set, entry, std::move(error), crashed ? Outcome::crashed : Outcome::timed_out, true, std::nullopt, now);
+  fail_attempt(set, entry, std::move(error), crashed ? Outcome::crashed : Outcome::timed_out, true, std::nullopt, false, now);
   return fired;
 }
 
@@ -68,20 +69,20 @@ Fired end_gathering(WorkingSet& set, WorkingSet::Entry& leader, Instant now) {
   return fired;
 }
 
-// Deletes a finished job. If an undelivered unblock, an unfinished awaiter or a keeper still needs it, schedules another attempt
-// instead; that is not a step.
+// Deletes a finished job: first its family, one row each step. If an undelivered unblock, an unfinished awaiter or a keeper still
+// needs what is next, schedules another attempt instead; that is not a step.
 std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   constexpr Duration kSoonest = 1000;
   constexpr Duration kLatest = 3'600'000;
-  const Row& row = *entry.now;
-  if (has_pending_awaiter(*row.job, set, now) || set.has_unblock(row.id()) || has_keeper_left(set, entry, now)) {
+  WorkingSet::Entry* const first = first_to_remove(set, entry, now);
+  if (!first) {
     const Duration waited = saturating_sub(now, entry.now->settled_at);
     edit_job(set.edit(entry)).reclaim_at = saturating_add(now, std::clamp(waited, kSoonest, kLatest));
     set.touched(entry);
     return std::nullopt;
   }
-  Fired fired = fired_by(StepKind::job_retention, *entry.now, entry.now->job->reclaim_at, now);
-  remove_job(set, entry);
+  Fired fired = fired_by(StepKind::job_retention, *first->now, entry.now->job->reclaim_at, now);
+  remove_row(set, *first);
   return fired;
 }
 
@@ -170,9 +171,10 @@ Fired drain_callback(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   if (row.job && !by_job) edit_job(row).awaiters.push_back(edge->other);
   set.touched(entry);
   if (by_job) {
-    if (wake_job(set, *awaiter, *entry.now, now) && entry.now->job) keep(set, entry, edge->other);
+    if (wake_job(set, *awaiter, *entry.now, now) && may_have_keepers(*entry.now)) keep(set, entry, edge->other);
   } else if (awaiter) {
     resume(set, *awaiter, edge->owner, now);
+    if (!entry.now->job && may_have_keepers(*entry.now)) keep(set, entry, edge->other);
   }
   return fired;
 }

@@ -85,6 +85,13 @@ struct Checker {
   }
   Refusal operator()(const JobEnqueue& r) const { return refuse_order(*r.order, dialect); }
 
+  Refusal operator()(const JobRecordSteps& r) const {
+    for (const JobStep& step : r.steps) {
+      if (Refusal refused = refuse_target(step.tags, dialect)) return refused;
+      if (Refusal refused = refuse_timer_target(step.tags, dialect, rules)) return refused;
+    }
+    return std::nullopt;
+  }
   Refusal operator()(const PromiseCreate& r) const { return refuse_tags(r, dialect, rules); }
   Refusal operator()(const RegisterCallback& r) const {
     if (r.awaited == r.awaiter) return "a promise cannot await itself, got " + quoted(r.awaited) + " as awaited and awaiter";

@@ -1,6 +1,7 @@
 #include "machine/validate_jobs.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <string_view>
 #include <unordered_set>
@@ -104,6 +105,8 @@ std::optional<std::string> refuse_order(const JobOrder& order, const Dialect& di
   if (order.after && order.group) return std::string("give after or group, not both: a batch is ready when its group is");
   if (order.after && order.id)
     if (Refusal refused = refuse_itself("after", *order.after, *order.id)) return refused;
+  if (order.parent && order.id && order.parent->id == *order.id)
+    return "parent must not be the job itself, got " + quoted(*order.id);
   if (order.tags.find("resonate:delay")) return std::string("a job takes no tag resonate:delay: give processAt");
   return std::nullopt;
 }
@@ -122,6 +125,7 @@ std::optional<std::string> refuse_template(const JobOrder& order, const StringMa
                                {order.good_until.has_value(), "goodUntil", "goodFor"}})
     if (member.given) return "job of a schedule takes no " + std::string(member.name) + ": give " + std::string(member.instead);
   if (order.after) return std::string("job of a schedule takes no after: its handler can enqueue jobs that wait");
+  if (order.parent) return std::string("job of a schedule takes no parent: it is sent at its occurrence");
   if (order.sent_at) return std::string("job of a schedule takes no sentAt: it is sent at its occurrence");
   JobOrder tagged = order;
   tagged.tags = tags;
@@ -137,6 +141,52 @@ std::optional<std::string> refuse_between(const JobClaim& request) {
 }
 
 std::optional<std::string> refuse_between(const JobSuspend& request) { return refuse_itself("awaits", request.awaits, request.id); }
+
+namespace {
+
+// The id of a child that is no job.
+Refusal refuse_child_id(const std::string& id, const std::string& job) {
+  if (!id.starts_with(job + ":")) return "the id of a step must begin with " + quoted(job + ":") + ", got " + quoted(id);
+  if (id.starts_with(job + ":@"))
+    return "the id of a step must not begin with " + quoted(job + ":@") + ", as those of messages do, got " + quoted(id);
+  return std::nullopt;
+}
+
+Refusal refuse_topic(const std::string& topic) {
+  if (topic.find(':') == std::string::npos) return std::nullopt;
+  return "topic must not have a colon, got " + quoted(topic);
+}
+
+}  // namespace
+
+std::optional<std::string> refuse_between(const JobRecordSteps& request) {
+  for (const JobStep& step : request.steps) {
+    if (Refusal refused = refuse_child_id(step.id, request.id)) return refused;
+    if ((!step.state || *step.state == "pending") && !step.value.empty())
+      return "step " + quoted(step.id) + " is pending and takes no value";
+    if (step.tags.find("resonate:delay")) return "step " + quoted(step.id) + " takes no tag resonate:delay";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> refuse_between(const JobReceive& request) {
+  if (Refusal refused = refuse_child_id(request.step, request.id)) return refused;
+  return refuse_topic(request.topic);
+}
+
+std::optional<std::string> refuse_between(const JobSend& request) {
+  if (request.key && request.key->starts_with("#")) return "key must not begin with #, got " + quoted(*request.key);
+  return refuse_topic(request.topic);
+}
+
+std::optional<std::string> refuse_between(const JobHistory& request) {
+  if (request.cursor.empty()) return std::nullopt;
+  std::int64_t at = 0;
+  const char* const end = request.cursor.data() + request.cursor.size();
+  const auto [stop, problem] = std::from_chars(request.cursor.data(), end, at);
+  if (problem == std::errc() && stop != end && *stop == ':') return std::nullopt;
+  return "cursor must be one that job.history returned, got " + quoted(request.cursor);
+}
 
 std::optional<std::string> refuse_between(const JobReport& request) {
   if (!request.progress && request.lines.empty()) return std::string("give progress, lines, or both");

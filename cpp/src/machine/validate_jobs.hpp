@@ -17,6 +17,10 @@ std::optional<std::string> refuse_template(const JobOrder& order, const StringMa
 
 std::optional<std::string> refuse_between(const JobClaim& request);
 std::optional<std::string> refuse_between(const JobSuspend& request);
+std::optional<std::string> refuse_between(const JobRecordSteps& request);
+std::optional<std::string> refuse_between(const JobReceive& request);
+std::optional<std::string> refuse_between(const JobSend& request);
+std::optional<std::string> refuse_between(const JobHistory& request);
 std::optional<std::string> refuse_between(const JobReport& request);
 std::optional<std::string> refuse_between(const JobCancel& request);
 std::optional<std::string> refuse_between(const JobRun& request);

@@ -160,7 +160,7 @@ void encode_data(Sink& sink, const ReplyHead& head, const Reply& reply) {
     case Kind::register_listener:
     case Kind::task_fulfill: records.promise(Field::promise, reply.promise); break;
     default:
-      if (is_job(head.kind)) JobReplyEncoder<Sink>(sink, reply).data(head.kind);  // the data of other kinds is {}
+      if (is_job(head.kind)) JobReplyEncoder<Sink>(sink, reply, head.dialect).data(head.kind);  // the data of other kinds is {}
   }
   sink.end_object();
 }

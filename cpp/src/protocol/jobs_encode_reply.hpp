@@ -6,6 +6,7 @@
 
 #include "codec/job_records_write.hpp"
 #include "codec/members_write.hpp"
+#include "codec/records_encode.hpp"
 #include "protocol/envelope.hpp"
 #include "resonate/requests.hpp"
 
@@ -18,7 +19,7 @@ std::string date_of_day(std::int64_t day);
 template <DocumentSink Sink>
 class JobReplyEncoder {
  public:
-  JobReplyEncoder(Sink& sink, const Reply& reply) : sink_(sink), reply_(reply) {}
+  JobReplyEncoder(Sink& sink, const Reply& reply, DialectId dialect) : sink_(sink), reply_(reply), dialect_(dialect) {}
 
   // Encodes the members of `data` into an open object.
   void data(Kind kind) {
@@ -31,6 +32,16 @@ class JobReplyEncoder {
         jobs();
         if (reply_.cursor) write_text(sink_, Field::cursor, *reply_.cursor);
         return;
+      case Kind::job_record:
+      case Kind::job_history:
+        sink_.key(Field::promises);
+        sink_.begin_array();
+        for (const RowRef& row : reply_.rows) encode_promise(sink_, dialect_, *row);
+        sink_.end_array();
+        if (reply_.cursor) write_text(sink_, Field::cursor, *reply_.cursor);
+        return;
+      case Kind::job_receive:
+      case Kind::job_send: sink_.key(Field::promise); return encode_promise(sink_, dialect_, *reply_.promise);
       case Kind::job_heartbeat: texts(Field::cancelled, reply_.jobs->cancelled); return texts(Field::lost, reply_.jobs->lost);
       case Kind::job_cancel:
       case Kind::job_run:
@@ -124,6 +135,7 @@ class JobReplyEncoder {
 
   Sink& sink_;
   const Reply& reply_;
+  DialectId dialect_;
 };
 
 }  // namespace detail

@@ -287,6 +287,16 @@ ALTER TABLE edges DROP CONSTRAINT IF EXISTS edges_kind_check;
 ALTER TABLE edges ADD CONSTRAINT edges_kind_check CHECK (kind IN (0, 1, 2));
 )sql";
 
+// Children and messages of jobs (decision 48).
+constexpr const char* kNinth = R"sql(
+ALTER TABLE promises ADD COLUMN parent text COLLATE "C";
+ALTER TABLE promises ADD COLUMN child_kind smallint;
+ALTER TABLE promises ADD COLUMN child_number bigint;
+ALTER TABLE promises ADD COLUMN open_in text COLLATE "C";
+CREATE INDEX promises_by_parent ON promises (parent, created_at, id) WHERE parent IS NOT NULL;
+CREATE INDEX promises_open ON promises (open_in, child_number, id) WHERE open_in IS NOT NULL;
+)sql";
+
 std::vector<std::string> statements_of(const std::string& migration) {
   std::vector<std::string> statements;
   constexpr std::string_view kEnd = ";\n";
@@ -420,7 +430,7 @@ auto in_transaction(PostgresConnection& connection, const char* begin, Body body
 const std::vector<std::vector<std::string>>& postgres_migrations() {
   static const std::vector<std::vector<std::string>> all = {statements_of(kFirst),   statements_of(kSecond), statements_of(kThird),
                                                             statements_of(kFourth),  statements_of(kFifth),  statements_of(kSixth),
-                                                            statements_of(kSeventh), statements_of(kEighth)};
+                                                            statements_of(kSeventh), statements_of(kEighth), statements_of(kNinth)};
   return all;
 }
 

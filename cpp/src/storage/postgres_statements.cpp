@@ -10,7 +10,7 @@ namespace resonate {
 
 namespace {
 
-constexpr auto kUpdated = joined(kStateColumns, kHolderColumns, kDueColumns, kJobColumns);
+constexpr auto kUpdated = joined(kStateColumns, kHolderColumns, kDueColumns, kOpenColumns, kJobColumns);
 constexpr auto kUpdatedById = joined(kUpdated, std::array{"id"_text});
 constexpr auto kInserted = joined(kPlainColumns, kJobColumns);
 constexpr std::array kQueueColumns = {"name"_text, "version"_integer, "body"_text};

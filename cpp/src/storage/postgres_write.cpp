@@ -42,6 +42,7 @@ void PostgresStorage::send_rows(const std::vector<RowChange>& changes) {
       bind_state(updated, row);
       bind_holder(updated, row);
       bind_due(updated, row);
+      bind_open(updated, row);
       bind_job(updated, row);
       updated.text(row.id());
       flush(PostgresQuery::update_rows, updated, kRowsOfStatement);

@@ -51,7 +51,10 @@ inline constexpr std::array kPromiseSpecColumns = {"id"_text,
                                                    "param_headers"_text,
                                                    "param_data"_text,
                                                    "tags"_text,
-                                                   "ikc"_text};
+                                                   "ikc"_text,
+                                                   "parent"_text,
+                                                   "child_kind"_integer,
+                                                   "child_number"_integer};
 inline constexpr std::array kStateColumns = {"state"_integer,        "external"_integer,      "settled_at"_integer,
                                              "value_headers"_text,   "value_data"_text,       "iku"_text,
                                              "callbacks"_integer,    "listeners"_integer,     "task"_integer,
@@ -60,7 +63,8 @@ inline constexpr std::array kStateColumns = {"state"_integer,        "external"_
                                              "execute_seq"_integer,  "execute_waits"_integer, "cancels_jobs"_integer};
 inline constexpr std::array kHolderColumns = {"pid"_text};
 inline constexpr std::array kDueColumns = {"due_at"_integer, "due_kind"_integer};
-inline constexpr auto kPlainColumns = joined(kPromiseSpecColumns, kStateColumns, kHolderColumns, kDueColumns);
+inline constexpr std::array kOpenColumns = {"open_in"_text};
+inline constexpr auto kPlainColumns = joined(kPromiseSpecColumns, kStateColumns, kHolderColumns, kDueColumns, kOpenColumns);
 inline constexpr std::array kJobProgressColumns = {"job"_text, "job_state"_integer, "enqueued_at"_integer};
 inline constexpr auto kJobColumns =
     joined(kJobProgressColumns, std::array{"queue"_text, "priority"_integer, "unique_key"_text, "batch_key"_text});
@@ -107,6 +111,8 @@ inline constexpr std::array<IndexColumns, kIndexes> kIndexColumns = {{
     {.text = "branch"},                                               // branch
     {.text = "pid"},                                                  // holder
     {.major = "created_at", .condition = kIsRoot},                    // newest_root
+    {.queue = "parent", .major = "created_at"},                       // child
+    {.queue = "open_in", .major = "child_number"},                    // open
     {.queue = "queue", .major = "priority", .minor = "enqueued_at"},  // claim
     {.queue = "queue", .text = "unique_key"},                         // unique_key
     {.queue = "queue", .text = "batch_key"},                          // batch
@@ -215,6 +221,12 @@ void bind_due(Target& to, const Row& row) {
   bind_minor<Index::due>(to, row);
 }
 
+template <class Target>
+void bind_open(Target& to, const Row& row) {
+  const auto key = index_key<Index::open>(row);
+  to.text_or_null(key ? key->queue : nullptr);
+}
+
 // The parameters of a range of an index (select_range).
 template <class Target>
 void bind_range(Target& to, const RowRange& range) {
@@ -229,7 +241,7 @@ void bind_range(Target& to, const RowRange& range) {
 // Returns whether an update of the course, the part of a job that steps can change, is enough for a change of a job.
 inline bool changes_course_alone(const Row& before, const Row& after) {
   return before.job && before.job->spec == after.job->spec && !moves<Index::unique_key>(before, after) &&
-         !moves<Index::batch>(before, after);
+         !moves<Index::batch>(before, after) && !moves<Index::open>(before, after);
 }
 
 template <class Target>
@@ -257,6 +269,17 @@ void bind_job(Target& to, const Row& row) {
   }
 }
 
+template <class Target>
+void bind_child(Target& to, const PromiseSpec& promise_spec) {
+  if (const ChildMark* const child = promise_spec.child.get()) {
+    to.text(child->parent).integer(static_cast<std::int64_t>(child->kind)).integer(child->number);
+  } else {
+    to.null();
+    to.null();
+    to.null();
+  }
+}
+
 // All columns of a new row but those of its job.
 template <class Target>
 void bind_new(Target& to, const Row& row) {
@@ -267,9 +290,11 @@ void bind_new(Target& to, const Row& row) {
   bind_value(to, promise_spec.param);
   bind_tags(to, promise_spec.tags);
   bind_shared(to, promise_spec.ikc);
+  bind_child(to, promise_spec);
   bind_state(to, row);
   bind_holder(to, row);
   bind_due(to, row);
+  bind_open(to, row);
 }
 
 template <class Source>
@@ -285,6 +310,13 @@ RowRef read_row(Source source) {
   promise_spec->param = columns.value();
   if (auto tags = columns.strings()) promise_spec->tags = *std::move(tags);
   promise_spec->ikc = columns.shared();
+  if (std::optional<std::string> parent = columns.optional_text()) {
+    const ChildKind kind = columns.one_of(ChildKind::job);
+    promise_spec->child = child_of(*std::move(parent), kind, columns.integer(), promise_spec->id, promise_spec->tags);
+  } else {
+    columns.skip();
+    columns.skip();
+  }
   derive_promise_spec(*promise_spec);
 
   Shared<Row> row(new Row);
@@ -314,6 +346,7 @@ RowRef read_row(Source source) {
   } else {
     columns.skip();
   }
+  row->unread = columns.optional_text().has_value() && row->is_message();
   if (auto job = columns.optional_text()) {
     StoredJob stored = job_of_json(*job);
     row->job = std::move(stored.job);

@@ -104,8 +104,8 @@ class WrittenColumns {
 };
 
 // The columns that repeat other ones, for an index.
-constexpr std::array<std::string_view, 9> kKeysOfPromise = {"origin", "branch",   "pid",        "job_state", "enqueued_at",
-                                                            "queue",  "priority", "unique_key", "batch_key"};
+constexpr std::array<std::string_view, 10> kKeysOfPromise = {"origin", "branch",   "pid",        "job_state", "enqueued_at",
+                                                             "queue",  "priority", "unique_key", "batch_key", "open_in"};
 constexpr std::array<std::string_view, 1> kKeysOfSchedule = {"due_at"};
 constexpr std::array<std::string_view, 1> kKeysOfMessage = {"unblock_of"};
 

@@ -255,7 +255,20 @@ CREATE UNIQUE INDEX edges_by_pair ON resonate_edges (kind, owner, other);
 CREATE INDEX resonate_edges_by_canceller ON resonate_edges (cancelled_with, owner) WHERE cancelled_with IS NOT NULL;
 )sql";
 
-constexpr std::array kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames, kCancellation, kViews, kPauses, kWaiting};
+// Children and messages of jobs (decision 48).
+//   parent, child_kind, child_number  of a child: the job, 0 record, 1 receive, 2 message, 3 job, and its number; else NULL
+//   open_in  the group's key in Index::open, else NULL
+constexpr const char* kChildren = R"sql(
+ALTER TABLE resonate_promises ADD COLUMN parent TEXT;
+ALTER TABLE resonate_promises ADD COLUMN child_kind INTEGER;
+ALTER TABLE resonate_promises ADD COLUMN child_number INTEGER;
+ALTER TABLE resonate_promises ADD COLUMN open_in TEXT;
+CREATE INDEX resonate_children ON resonate_promises (parent, created_at, id) WHERE parent IS NOT NULL;
+CREATE INDEX resonate_open ON resonate_promises (open_in, child_number, id) WHERE open_in IS NOT NULL;
+)sql";
+
+constexpr std::array kMigrations = {kFirst,        kJobs,  kGroups, kFourth,  kKeys,    kOwnNames,
+                                    kCancellation, kViews, kPauses, kWaiting, kChildren};
 
 // The rows that the migrations insert into new tables.
 constexpr const char* kFirstRows =

@@ -56,10 +56,10 @@ std::string text_of(Sql which) {
     case Sql::insert_job_row: return insert_rows(joined(kPlainColumns, kJobColumns), 1);
     case Sql::insert_job_rows: return insert_rows(joined(kPlainColumns, kJobColumns), kRowsAtOnce);
     case Sql::update_row: return update_row(kStateColumns);
-    case Sql::update_row_due: return update_row(joined(kStateColumns, kDueColumns));
+    case Sql::update_row_due: return update_row(joined(kStateColumns, kDueColumns, kOpenColumns));
     case Sql::update_row_pid: return update_row(joined(kStateColumns, kHolderColumns));
-    case Sql::update_row_due_pid: return update_row(joined(kStateColumns, kHolderColumns, kDueColumns));
-    case Sql::update_job_row: return update_row(joined(kStateColumns, kHolderColumns, kDueColumns, kJobColumns));
+    case Sql::update_row_due_pid: return update_row(joined(kStateColumns, kHolderColumns, kDueColumns, kOpenColumns));
+    case Sql::update_job_row: return update_row(joined(kStateColumns, kHolderColumns, kDueColumns, kOpenColumns, kJobColumns));
     case Sql::update_job_progress: return update_row(joined(kStateColumns, kDueColumns, kJobProgressColumns));
     case Sql::delete_row: return "DELETE FROM resonate_promises WHERE id = ?";
     case Sql::delete_rows: return "DELETE FROM resonate_promises WHERE id IN (" + repeated("?", kRowsAtOnce) + ")";

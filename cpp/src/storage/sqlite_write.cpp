@@ -50,17 +50,21 @@ void SqliteStorage::update_row(const Row& before, const Row& after) {
     bind_state(update, after);
     if (!progress_only) bind_holder(update, after);
     bind_due(update, after);
+    if (!progress_only) bind_open(update, after);
     (progress_only ? bind_job_progress<Query> : bind_job<Query>)(update, after);
     return update.text(after.id()).run();
   }
-  const bool due_moved = moves<Index::due>(before, after);
+  const bool due_moved = moves<Index::due>(before, after) || moves<Index::open>(before, after);
   const bool holder_moved = moves<Index::holder>(before, after);
   const Sql which = due_moved ? (holder_moved ? Sql::update_row_due_pid : Sql::update_row_due)
                               : (holder_moved ? Sql::update_row_pid : Sql::update_row);
   Query update = query(which);
   bind_state(update, after);
   if (holder_moved) bind_holder(update, after);
-  if (due_moved) bind_due(update, after);
+  if (due_moved) {
+    bind_due(update, after);
+    bind_open(update, after);
+  }
   update.text(after.id()).run();
 }
 

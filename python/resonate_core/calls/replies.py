@@ -71,13 +71,14 @@ def _queues(answer: Data) -> list[dict[str, Any]]:
 REPLY_MEMBER: Mapping[str, str] = {
     kind: member
     for member, kinds in {
-        "promise": "promise.get promise.create promise.settle promise.register_callback promise.register_listener task.fulfill",
-        "promises": "promise.search",
+        "promise": "promise.get promise.create promise.settle promise.register_callback promise.register_listener task.fulfill"
+        " job.receive job.send",
+        "promises": "promise.search job.record job.history",
         "task": "task.get",
         "tasks": "task.search",
         "schedule": "schedule.get schedule.create schedule.pause schedule.resume",
         "schedules": "schedule.search",
-        "job": "job.enqueue job.get job.start job.complete job.fail job.release job.snooze job.report job.suspend",
+        "job": "job.enqueue job.get job.start job.complete job.fail job.release job.snooze job.report job.suspend job.start_over job.fork",
         "jobs": "job.search job.claim job.enqueue_many job.start_many job.complete_many",
         "queue": "queue.set queue.get queue.pause queue.resume",
         "queues": "queue.list job.stats",
@@ -98,6 +99,7 @@ _READ_MEMBER: Mapping[str, Callable[[Any], Any]] = {
 }
 _READ: Mapping[str, Callable[[Any], Any]] = {
     **{kind: _READ_MEMBER[member] for kind, member in REPLY_MEMBER.items()},
+    "job.record": PromiseBatch.from_dict,
     "task.create": Claim.from_dict,
     "task.acquire": Claim.from_dict,
     "task.release": nothing,
@@ -136,6 +138,9 @@ _AGAIN = frozenset(
         "schedule.resume",
         "schedule.search",
         "job.get",
+        "job.record",
+        "job.receive",
+        "job.history",
         "job.heartbeat",
         "job.search",
         "queue.set",
@@ -160,14 +165,15 @@ def reader_of(kind: str, data: Data) -> Callable[[Any], Any]:
 
 
 def may_repeat(kind: str, data: Data) -> bool:
-    """Return whether a request can run twice with the effect and the reply of one run: of an enqueue, if it names the id of its job.
+    """Return whether a request can run twice with the effect and the reply of one run: of an enqueue, if it names the id of its job, of a message, if it has a
+    key.
 
     Example:
         >>> from resonate_core.calls.replies import may_repeat
         >>> may_repeat("promise.get", {"id": "a"}), may_repeat("job.enqueue", {"type": "mail"})
         (True, False)
     """
-    return kind in _AGAIN or (kind == "job.enqueue" and "id" in data)
+    return kind in _AGAIN or (kind == "job.enqueue" and "id" in data) or (kind == "job.send" and "key" in data)
 
 
 def batch_of_promises(answers: list[Data]) -> PromiseBatch:

@@ -1,0 +1,99 @@
+#include "machine/job_children.hpp"
+
+#include <string>
+#include <utility>
+
+#include "machine/derive.hpp"
+#include "machine/job_moves.hpp"
+#include "machine/job_waiting.hpp"
+#include "machine/settle.hpp"
+
+namespace resonate {
+
+namespace {
+
+// Whether something has to be told of a promise's settlement, or waits for it.
+bool has_listeners(WorkingSet& set, const Row& row) {
+  return row.callbacks > 0 || row.listeners > 0 || row.cancels_jobs || set.has_unblock(row.id());
+}
+
+}  // namespace
+
+bool is_child_of(const Row& row, std::string_view job) noexcept {
+  return row.promise_spec->child && !row.is_message() && row.promise_spec->child->parent == job;
+}
+
+void add_lineage(StringMap& tags, const Row& parent, const std::string& id, bool begins_branch) {
+  const std::string* const given = parent.promise_spec->tags.find("resonate:origin");
+  const std::string& origin = given ? *given : parent.id();
+  const auto add = [&tags](const char* name, const std::string& value) {
+    if (!tags.find(name)) tags.set(name, value);
+  };
+  add("resonate:origin", origin);
+  add("resonate:prefix", origin);
+  add("resonate:parent", parent.id());
+  add("resonate:branch", begins_branch ? id : parent.id());
+  add("resonate:scope", begins_branch ? "global" : "local");
+}
+
+void mark_child(WorkingSet& set, WorkingSet::Entry& parent, Row& made, ChildKind kind) {
+  Job& job = edit_job(set.edit(parent));
+  job.made = saturating_add(job.made, 1);
+  if (kind != ChildKind::message) {
+    job.steps = saturating_add(job.steps, 1);
+    job.retry_count = 0;
+  }
+  auto& promise_spec = const_cast<PromiseSpec&>(*made.promise_spec);  // the caller has just made it
+  promise_spec.child = child_of(parent.now->id(), kind, job.made, made.id(), promise_spec.tags);
+  set.touched(parent);
+}
+
+WorkingSet::Entry* first_open_job(WorkingSet& set, std::string_view job, Instant now) {
+  RowRange range = open_in(child_jobs_of(job));
+  range.limit = 1;
+  const std::vector<RowRef> found = set.scan(std::move(range), [now](const Row& row) { return row.pending_at(now); });
+  return found.empty() ? nullptr : set.follow(found.front()->id());
+}
+
+bool is_kept_by_parent(WorkingSet& set, const Row& row, Instant now) {
+  if (!row.promise_spec->child) return false;
+  const WorkingSet::Entry* const parent = set.follow(row.promise_spec->child->parent);
+  return parent && parent->now->job && !is_terminal(job_state_at(*parent->now, now));
+}
+
+WorkingSet::Entry* first_to_remove(WorkingSet& set, WorkingSet::Entry& job, Instant now) {
+  const Row& row = *job.now;
+  if (has_pending_awaiter(*row.job, set, now) || has_listeners(set, row) || has_keeper_left(set, job, now) ||
+      is_kept_by_parent(set, row, now))
+    return nullptr;
+  if (!row.job->has_family() && !row.job->spec->workflow) return &job;
+  // createdAt tells two jobs apart that have one id after another.
+  if (row.promise_spec->created_at >= now) return nullptr;
+  if (!row.job->has_family()) return &job;
+  const std::string id = row.id();
+  if (set.first_of(open_in(child_jobs_of(id)))) return nullptr;
+  WorkingSet::Entry* const child = set.first_of(children_of(id));
+  if (!child) return &job;
+  if (child->now->job) return first_to_remove(set, *child, now);
+  return has_listeners(set, *child->now) || has_keeper_left(set, *child, now) ? nullptr : child;
+}
+
+void mark_deleted(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
+  if (entry.now->job->deleted) return;
+  Job& job = edit_job(set.edit(entry));
+  job.deleted = true;
+  job.reclaim_at = now;
+  set.touched(entry);
+}
+
+void remove_row(WorkingSet& set, WorkingSet::Entry& entry) {
+  const std::string id = entry.now->id();
+  for (const EdgeKind kind : {EdgeKind::callback, EdgeKind::keeper})
+    if (kind == EdgeKind::callback ? entry.now->callbacks > 0 : entry.now->promise_spec->child && !entry.now->job)
+      while (const EdgeRef edge = set.first_edge(kind, id)) set.remove_first_edge(edge);
+  if (entry.now->job) return remove_job(set, entry);
+  if (entry.now->execute_seq) set.remove_message(entry.now->execute_seq);
+  set.remove(entry);
+}
+
+}  // namespace resonate
