@@ -70,11 +70,35 @@ class RandomJobRequests {
     if (now_and_then(4)) made.codes = {"Broken"};
     return made;
   }
+  // The id of a child of the job, which may have one of that id.
+  std::string step_of(const std::string& job) { return job + ":" + std::to_string(1 + below(4)); }
+  JobRecordSteps records(const std::string& job, std::int64_t version) {
+    JobRecordSteps made{job, version, {}};
+    for (int i = below(4); i > 0; --i) {
+      JobStep step{.id = step_of(job), .state = {}, .value = {}, .param = {}, .tags = {}, .timeout_in = {}};
+      if (below(2)) step.state = below(2) ? "resolved" : below(2) ? "rejected" : "rejected_canceled";
+      if (step.state && below(2)) step.value = data("cg==");
+      if (now_and_then(3)) step.timeout_in = below(60);
+      if (now_and_then(6)) step.tags = below(2) ? tags({{"resonate:timer", "true"}}) : target();
+      made.steps.push_back(std::move(step));
+    }
+    return made;
+  }
+  JobReceive receiving(const std::string& job, std::int64_t version) {
+    JobReceive made{job, version, step_of(job), std::string(1, static_cast<char>('x' + below(2))), {}};
+    if (now_and_then(3)) made.timeout_in = below(60);
+    return made;
+  }
+  JobSend message(const std::string& job) {
+    JobSend made{job, std::string(1, static_cast<char>('x' + below(2))), data("bQ=="), {}};
+    if (below(2)) made.key = "k" + std::to_string(below(3));
+    return made;
+  }
   // One to three ids, none of them that of the job which is to wait for them.
   Texts some_ids(const std::optional<std::string>& waiting) {
     Texts ids;
     for (int i = 1 + below(3); i > 0; --i)
-      if (const std::string one = id(); one != waiting) ids.push_back(one);
+      if (const std::string one = waiting && below(2) ? step_of(*waiting) : id(); one != waiting) ids.push_back(one);
     if (ids.empty()) ids.push_back("p");
     return ids;
   }
@@ -82,7 +106,7 @@ class RandomJobRequests {
     JobOrder made = order(id(), queue());
     if (now_and_then(15)) made.id.reset();
     if (now_and_then(2)) made.priority = 1 + below(3);
-    if (now_and_then(3)) made.lifecycle = below(2) ? "asynq" : "horsies";
+    if (now_and_then(3)) made.lifecycle = below(2) ? "asynq" : below(2) ? "horsies" : "workflow";
     if (now_and_then(2)) made.policy = policy();
     if (now_and_then(3)) made.max_retries = below(3);
     if (now_and_then(4)) made.on_exhausted = below(2) ? "failed" : "archived";
@@ -143,6 +167,7 @@ class RandomJobRequests {
     job.sent_at.reset();
     job.after.reset();
     job.after_failed.reset();
+    job.parent.reset();
     return {.id = "s" + std::to_string(below(3)),
             .cron = below(2) ? "* * * * * *" : "*/2 * * * * *",
             .promise_id = below(2) ? id() : "j{{.timestamp}}",
@@ -172,7 +197,7 @@ class RandomJobRequests {
 
   Operation operation(JobStore& store, Instant now) {
     using enum JobState;
-    switch (below(36)) {
+    switch (below(46)) {
       case 0:
       case 1:
       case 2:
@@ -231,6 +256,7 @@ class RandomJobRequests {
         const std::string job = in(store, {running});
         JobFail fail = failure(job, version(store, job), below(2) ? "Broken" : "Other");
         fail.retryable = below(4) != 0;
+        fail.archive = now_and_then(8);
         if (now_and_then(4)) fail.retry_after = below(40);
         return fail;
       }
@@ -294,6 +320,34 @@ class RandomJobRequests {
         const std::string awaited = in(store, {scheduled, waiting, pending, claimed, running, retry});
         if (now_and_then(3)) return RegisterCallback{awaited, awaiter};
         return suspension(awaiter, version(store, awaiter), {awaited});
+      }
+      case 36:
+      case 37:
+      case 38: {
+        const std::string job = in(store, {running});
+        return records(job, version(store, job));
+      }
+      case 39:
+      case 40: {
+        const std::string job = in(store, {running});
+        return receiving(job, version(store, job));
+      }
+      case 41: return message(in(store, {scheduled, waiting, pending, claimed, running, retry, archived}));
+      case 42: {
+        const std::string job = in(store, {running});
+        JobOrder child = some_order(now);
+        if (below(2)) child.id = step_of(job);
+        child.parent = JobParent{job, version(store, job)};
+        return enqueue(std::move(child));
+      }
+      case 43: {
+        const std::string job = in(store, {running});
+        if (below(3)) return JobStartOver{job, version(store, job), data("YXJncw==")};
+        return JobHistory{.id = job, .limit = 1 + below(3), .cursor = {}};
+      }
+      case 44: {
+        const std::string job = in(store, {waiting, running, completed});
+        return JobFork{job, step_of(job), id()};
       }
       default: {
         static const char* const kStates[] = {"resolved", "rejected", "rejected_canceled"};

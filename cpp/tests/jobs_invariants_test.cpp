@@ -331,7 +331,7 @@ TEST(JobTransitions, AreTheOnesOfTheContract) {
       {pending, expired},   {pending, archived},  {claimed, running},    {claimed, pending},  {claimed, expired},
       {running, retry},     {running, archived},  {running, scheduled},  {retry, pending},    {retry, archived},
       {archived, pending},  {waiting, pending},   {waiting, scheduled},  {waiting, archived}, {waiting, expired},
-      {running, waiting}};
+      {running, waiting},   {running, pending}};
   for (const JobState from : {scheduled, waiting, pending, claimed, running, retry, archived})
     for (const JobState to : {completed, failed, cancelled}) edges.emplace(from, to);
   for (const JobState from : kStates)

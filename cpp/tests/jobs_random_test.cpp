@@ -182,7 +182,7 @@ TEST(RandomJobRequests, ReachEverything) {
     for (const JobReply::Item& item : reply.jobs->items) add(item.row);
   });
   Instant now = 0;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 30'000; ++i) {
     now = random.after(now);
     store.engine->apply(random.next(store, now), now);
     for (const std::string& id : std::exchange(occurrences, {})) occurred = occurred || store.job(id);
