@@ -83,6 +83,42 @@ class JobRequests(Requests):
         """job.report."""
         return self.send("job.report", {"id": self.id(id), "version": version, **data}, now)
 
+    # --- its steps, messages and children -------------------------------------------------------------------------
+    def record(self, *steps: Any, id: str = JOB, version: int = 1, now: int | None = None) -> Reply:
+        """job.record; each step is an id after the job's id, or an object with such an id."""
+        named = [one if isinstance(one, dict) else {"id": one} for one in steps]
+        whole = [{**one, "id": self.step_id(one["id"], id)} for one in named]
+        return self.send("job.record", {"id": self.id(id), "version": version, "steps": whole}, now)
+
+    def step_id(self, step: str, id: str = JOB) -> str:
+        """The id of a step of a job."""
+        return f"{self.id(id)}:{step}"
+
+    def message(self, topic: str = "t", id: str = JOB, now: int | None = None, **data: Any) -> Reply:
+        """job.send."""
+        return self.send("job.send", {"id": self.id(id), "topic": topic, **data}, now)
+
+    def receive(self, step: str, topic: str = "t", id: str = JOB, version: int = 1, now: int | None = None, **data: Any) -> Reply:
+        """job.receive; the step is an id after the job's id."""
+        whole = {"id": self.id(id), "version": version, "step": self.step_id(step, id), "topic": topic, **data}
+        return self.send("job.receive", whole, now)
+
+    def history(self, id: str = JOB, now: int | None = None, **data: Any) -> Reply:
+        """job.history."""
+        return self.send("job.history", {"id": self.id(id), **data}, now)
+
+    def start_over(self, id: str = JOB, version: int = 1, now: int | None = None, **data: Any) -> Reply:
+        """job.start_over."""
+        return self.send("job.start_over", {"id": self.id(id), "version": version, **data}, now)
+
+    def fork(self, step: str, new_id: str, id: str = JOB, now: int | None = None) -> Reply:
+        """job.fork; the step is an id after the job's id."""
+        return self.send("job.fork", {"id": self.id(id), "from": self.step_id(step, id), "newId": self.id(new_id)}, now)
+
+    def child(self, child: str, id: str = JOB, version: int = 1, now: int | None = None, **data: Any) -> Reply:
+        """job.enqueue of a child of a job."""
+        return self.enqueue(child, now, parent={"id": self.id(id), "version": version}, **data)
+
     def beat(self, *jobs: tuple[str, int], worker: str = "w1", now: int | None = None) -> tuple[list[str], list[str]]:
         """job.heartbeat; returns the ids of the cancelled and of the lost jobs."""
         data = {"worker": self.id(worker), "jobs": [{"id": self.id(id), "version": version} for id, version in jobs]}

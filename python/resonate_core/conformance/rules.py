@@ -83,11 +83,13 @@ def named(data: Any) -> set[str]:
     found: set[str] = set()
     if isinstance(data, dict):
         found.update(
-            data[name] for name in ("id", "awaited", "awaiter", "pid", "worker", "promiseId") if isinstance(data.get(name), str)
+            data[name]
+            for name in ("id", "awaited", "awaiter", "pid", "worker", "promiseId", "step", "from", "newId")
+            if isinstance(data.get(name), str)
         )
         for name in ("after", "awaits"):
             found.update(one for one in data.get(name) or () if isinstance(one, str))
-        for name in ("action", "actions", "tasks", "jobs", "data"):
+        for name in ("action", "actions", "tasks", "jobs", "data", "parent", "steps"):
             found |= named(data.get(name))
     elif isinstance(data, list):
         for one in data:

@@ -6,20 +6,21 @@ from . import (
     jobs_cancellation,
     jobs_course as course,
     jobs_enqueue,
+    jobs_found,
     jobs_leaving as leaving,
     jobs_moves as moves,
-    jobs_work as work,
+    jobs_removal as removal,
     promises,
     steps,
 )
 from .shape import Refused
-from .world import id_order, project
+from .world import earliest_end, id_order, project
 
 AT_ONCE = 1000
 
 
 def get(world, data, dialect):
-    return 200, jobs_enqueue.answer(world, work.find(world, data["id"]))
+    return 200, jobs_enqueue.answer(world, jobs_found.find(world, data["id"]))
 
 
 def matching(world, data):
@@ -52,7 +53,7 @@ def one_or_many(guard, act, passes_over=lambda row: False):
 
     def run(world, data, dialect):
         if data["id"] is not None:
-            row = work.find(world, data["id"])
+            row = jobs_found.find(world, data["id"])
             refusal = guard(project(row, world.now))
             if refusal is not None:
                 raise Refused(409, f"job {data['id']!r} {refusal}")
@@ -91,21 +92,29 @@ def cannot_be_deleted(seen):
         return f"is {seen['job']['state']}"
     if seen["state"] == "pending" and (seen["callbacks"] or seen["listeners"]):
         return "is awaited"
+    if seen["state"] == "pending" and "steps" in seen["job"]:
+        return "has children"
     return None
+
+
+def mark_deleted(world, row):
+    """Lets the steps delete a final job; one that steps or messages may belong to, not before the instant after its creation."""
+    row["job"]["deleted"] = True
+    row["job"]["reclaimAt"] = max(world.now, earliest_end(row))
 
 
 def delete_job(world, row):
     """Deletes a pending job at once, and a settled one as soon as nothing refers to it."""
     if project(row, world.now)["state"] == "pending":
         leaving.leave(world, row)
-        del world.promises[row["id"]]
+        removal.forget_all(world, row)
         return {}
     if row["state"] == "pending":
         # The job is dead already. Its settlement is stored together with the mark, not by a later step.
         kind = "job_expiry" if course.death(row, world.now) == "good_until" else "promise_timeout"
         steps.take(world, row["timeoutAt"], kind, row["id"])
     if "deleted" not in row["job"]:
-        row["job"].update(deleted=True, reclaimAt=world.now)
+        mark_deleted(world, row)
     return {}
 
 

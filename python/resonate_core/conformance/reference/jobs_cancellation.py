@@ -23,19 +23,19 @@ def is_cancelled(world, awaiter_id):
     return world.promises.get(awaiter_id, {}).get("state") == "rejected_canceled"
 
 
-def cancels_what_it_awaits(row):
-    """A job cancels nothing for which it waits, unless it was a promise before it became a job."""
-    return "job" not in row or "adopted" in row["job"]
+def cancels(row, awaited):
+    """A job cancels only its children of all that it awaits, unless it was a promise before it became a job."""
+    return "job" not in row or "adopted" in row["job"] or awaited.get("parent") == row["id"]
 
 
 def first_awaited(world, row):
     """The first job by id that a cancelled promise still awaits and that is cancelled with its awaiters; None without one."""
-    if row["state"] != "rejected_canceled" or not cancels_what_it_awaits(row):
+    if row["state"] != "rejected_canceled":
         return None
     follow = [
         other
         for other in world.promises.values()
-        if other.get("job", {}).get("cancelWithAwaiters") and row["id"] in other["callbacks"]
+        if other.get("job", {}).get("cancelWithAwaiters") and row["id"] in other["callbacks"] and cancels(row, other)
     ]
     return min(follow, key=lambda other: id_order(other["id"]), default=None)
 
@@ -51,10 +51,10 @@ def cancel_awaited(world, row, awaited):
     wanted = any(
         one in world.promises and project(world.promises[one], world.now)["state"] == "pending" for one in awaited["callbacks"]
     )
-    cancels = seen["job"]["state"] not in course.TERMINAL and not wanted
-    if cancels:
+    follows = seen["job"]["state"] not in course.TERMINAL and not wanted
+    if follows:
         cancel(world, awaited, error("Cancelled", f'the awaiter "{row["id"]}" was cancelled'))
-    return cancels
+    return follows
 
 
 def forget_cancelled(world, row, job):

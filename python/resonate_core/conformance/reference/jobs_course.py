@@ -167,8 +167,8 @@ def holds_key(job, now):
 MEMBERS = (
     "id", "queue", "type", "state", "payload", "tags", "priority", "version", "maxRetries", "retryCount", "retryPolicy",
     "onExhausted", "claimedBy", "leaseUntil", "group", "batch", "gathering", "processAt", "goodUntil", "timeout", "deadline",
-    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "report", "after", "afterFailed", "awaits", "createdAt",
-    "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
+    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "report", "after", "afterFailed", "awaits", "steps", "args",
+    "restarts", "createdAt", "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
 )
 # fmt: on
 """The members of a record in their order; most of them are stored under the same name."""

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import copy
 
-from . import jobs_cancellation, jobs_course as course, jobs_groups as groups, jobs_waiting, promises, wire
+from . import (
+    jobs_cancellation,
+    jobs_children as children,
+    jobs_course as course,
+    jobs_found,
+    jobs_groups as groups,
+    jobs_waiting,
+    promises,
+    wire,
+)
+from .jobs_policy import DAY
 from .jobs_queues import jobs_of, queue_row
 from .shape import Refused
 from .values import same_value
@@ -24,6 +34,15 @@ LIFECYCLES = {
         "maxRetries": 0,
         "retryPolicy": {"kind": "fixed", "intervals": [0]},
         "onExhausted": "failed",
+        "cancelWithAwaiters": True,
+    },
+    "workflow": {
+        "oneStep": True,
+        "workflow": True,
+        "maxRetries": 100,
+        "retryPolicy": {"kind": "fixed", "intervals": [0, 1_000, 10_000, 60_000], "codes": ["WorkerCrashed"]},
+        "onExhausted": "failed",
+        "retention": 7 * DAY,
         "cancelWithAwaiters": True,
     },
     "default": {
@@ -48,6 +67,8 @@ def spec_of(world, data):
     defaults = queue.get("defaults", {})
     lifecycle = data["lifecycle"] or queue.get("lifecycle", "default")
     preset = LIFECYCLES[lifecycle]
+    if lifecycle == "workflow":
+        defaults = {name: value for name, value in defaults.items() if name == "priority"}
     names = ("maxRetries", "retryPolicy", "onExhausted", "priority", "timeout", "cancelWithAwaiters")
     own = {name: data[name] for name in names if data[name] is not None}
     if "retention" in data:
@@ -117,14 +138,28 @@ def enqueue_one(world, data):
         raise Refused(409, f"{job_id!r} is there and cannot become a job")
     if row is not None and data["after"] is not None:
         raise Refused(409, f"{job_id!r} is there, and a job with after adopts no promise")
+    if row is not None and data["parent"] is not None:
+        raise Refused(409, f"{job_id!r} is there, and a job with a parent adopts no promise")
+    parent = None if data["parent"] is None else jobs_found.find_in_state(world, data["parent"], "running")
     if data["uniqueKey"] is not None:
         check_key(world, data)
     jobs_waiting.awaited_rows(world, data["after"] or [], data["dialect"])
-    return insert(world, dict(data, id=generated_id(world) if job_id is None else job_id), row)
+    data = dict(data, id=generated_id(world) if job_id is None else job_id)
+    return insert(world, data, row) if parent is None else insert_child(world, data, parent)
 
 
-def check_retries(world, data):
-    """Refuses retries without a policy under horsies' lifecycle (JOBS 4).
+def insert_child(world, data, parent):
+    """Stores a child job; its parent awaits it from the beginning, unless it is settled at once."""
+    tags = {**children.lineage(parent, data["id"]), **data["tags"]}
+    row = insert(world, {**data, "tags": tags}, None)
+    children.add(row, parent)
+    if project(row, world.now)["state"] == "pending":
+        promises.add_callback(row, parent["id"])
+    return row
+
+
+def check_lifecycle(world, data):
+    """Refuses retries without a policy under the lifecycle horsies, and a group under workflow (JOBS 4).
 
     Raises:
         Refused: With 400.
@@ -134,6 +169,8 @@ def check_retries(world, data):
     has_policy = data["retryPolicy"] is not None or "retryPolicy" in queue.get("defaults", {})
     if lifecycle == "horsies" and data["maxRetries"] and not has_policy:
         raise Refused(400, "maxRetries without a retryPolicy")
+    if lifecycle == "workflow" and data["group"] is not None:
+        raise Refused(400, "a group under the lifecycle workflow")
 
 
 def check_key(world, data):
@@ -194,15 +231,15 @@ def answer(world, row):
 
 
 def enqueue_asked(world, data, dialect):
-    """`enqueue_one` for requests, whose retries are checked first; an occurrence of a schedule cannot be refused for them."""
-    check_asked_retries(world, data)
+    """`enqueue_one` for requests, whose lifecycle is checked first; an occurrence of a schedule cannot be refused for it."""
+    check_asked_lifecycle(world, data)
     return enqueue_one(world, dict(data, dialect=dialect))
 
 
-def check_asked_retries(world, data):
-    """`check_retries` unless the job exists, which is answered first."""
+def check_asked_lifecycle(world, data):
+    """`check_lifecycle` unless the job exists, which is answered first."""
     if "job" not in world.promises.get(data["id"], {}):
-        check_retries(world, data)
+        check_lifecycle(world, data)
 
 
 def enqueue(world, data, dialect):
@@ -234,7 +271,7 @@ def refuse_any(world, items, dialect):
         try:
             if isinstance(one, Refused):
                 raise one
-            check_asked_retries(world, one)
+            check_asked_lifecycle(world, one)
             if one["id"] in ids:
                 raise Refused(409, f"id {one['id']!r} comes twice")
             if "job" not in world.promises.get(one["id"], {}):

@@ -13,11 +13,12 @@ def leave(world, row, cancelled=False):
 
     Args:
         cancelled: Whether the job's promise is cancelled next. Then the steps `cancel_drain` take the callbacks that cancel what an
-            adopted promise awaits.
+            adopted promise awaits. The callbacks on its child jobs stay in any case.
     """
     groups.leave(world, row)
     for one in row.get("job", {}).get("awaits", []):
         awaited = world.promises.get(one, {"callbacks": []})
+        is_child_job = "job" in awaited and awaited.get("parent") == row["id"]
         cancels = "adopted" in row["job"] and "cancelWithAwaiters" in awaited.get("job", {})
-        if row["id"] in awaited["callbacks"] and not (cancelled and cancels):
+        if row["id"] in awaited["callbacks"] and not is_child_job and not (cancelled and cancels):
             awaited["callbacks"].remove(row["id"])

@@ -40,7 +40,7 @@ def become_claimable(row, enqueued_at):
     course.make_pending(row["job"], enqueued_at)
 
 
-def fail_attempt(world, row, found, outcome, retryable=True, retry_after=None):
+def fail_attempt(world, row, found, outcome, retryable=True, retry_after=None, archive=False):
     """Ends a running job's attempt that failed, timed out or crashed: the job is retried, archived or failed."""
     job = row["job"]
     course.close_attempt(job, outcome, world.now, copy.deepcopy(found))
@@ -48,14 +48,15 @@ def fail_attempt(world, row, found, outcome, retryable=True, retry_after=None):
     queues.count_attempt(world, job, outcome, world.now)
     policy = job["retryPolicy"]
     failures = job["retryCount"]
-    if failures < job["maxRetries"] and retryable and policies.retries(policy, found["code"]):
+    if not archive and failures < job["maxRetries"] and retryable and policies.retries(policy, found["code"]):
         delay = policies.delay(policy, job.get("batch", row["id"]), failures) if retry_after is None else retry_after
         job["retryCount"] += 1
         next_at = later(world.now, delay)
         wait(row, "retry", next_at, nextRetryAt=next_at)
         return
     job["failedAt"] = world.now
-    if job["onExhausted"] == "archived":
+    # A workflow that lost all its workers is no failure of its function: an operator may run it again.
+    if job["onExhausted"] == "archived" or archive or ("workflow" in job and outcome == "crashed"):
         halt(row)
     else:
         job["state"] = "failed"

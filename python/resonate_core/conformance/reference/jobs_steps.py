@@ -5,15 +5,13 @@ from __future__ import annotations
 from . import (
     jobs_course as course,
     jobs_groups as groups,
-    jobs_kept,
     jobs_leaving as leaving,
     jobs_moves as moves,
     jobs_queues as queues,
+    jobs_removal as removal,
 )
 from .jobs_course import NEVER
-from .world import later, project, settle
-
-SOONEST, LATEST = 1000, 3_600_000
+from .world import later, settle
 
 
 def timers(world, row):
@@ -45,7 +43,7 @@ def take(world, row, kind, at):
     """Takes one step.
 
     Returns:
-        Whether the step is reported.
+        The id of the row that the step is about; None if the step is not reported.
     """
     job = row["job"]
     if kind == "job_expiry":
@@ -64,25 +62,9 @@ def take(world, row, kind, at):
         moves.release_claim(row)
     elif kind == "job_lease":
         moves.fail_attempt(world, row, course.CRASHED, "crashed")
-    elif is_referred_to(world, row) or jobs_kept.drop_keepers(world, row):
-        wait = min(max(SOONEST, world.now - row["settledAt"]), LATEST)
-        job["reclaimAt"] = later(world.now, wait)
-        return False
     else:
-        del world.promises[row["id"]]
-    return True
-
-
-def is_referred_to(world, row):
-    """Whether a message or a promise still needs a settled job."""
-    undelivered = any(message["id"] == row["id"] and "version" not in message for message in world.messages)
-    return undelivered or is_awaited(world, row) or bool(row["callbacks"] or row["listeners"])
-
-
-def is_awaited(world, row):
-    """Whether a promise that awaited a job is not settled yet, and may still read it."""
-    awaiters = (world.promises[one] for one in row["job"]["awaiters"] if one in world.promises)
-    return any(project(awaiter, world.now)["state"] == "pending" for awaiter in awaiters)
+        return removal.take_one(world, row)
+    return row["id"]
 
 
 def before_end(world, row, outcome, at, cancelled=False):

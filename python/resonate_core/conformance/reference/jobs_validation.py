@@ -18,7 +18,7 @@ LONGEST_PER = 366 * DAY
 MOST_INTERVALS = MOST_PRIORITY = 100
 ON_EXHAUSTED = ("archived", "failed")
 MOST_LINES, LINE_BYTES = 100, 1000
-LIFECYCLES = ("asynq", "horsies")
+LIFECYCLES = ("asynq", "horsies", "workflow")
 AFTER_FAILED = ("cancel", "run")
 UNTIL = ("any", "all")
 RUNNABLE = ("scheduled", "waiting", "retry", "archived")
@@ -170,8 +170,10 @@ def read_enqueue(reading, dialect, strict):
     }
     found["after"] = reading.awaited("after", found["id"]) if reading.has("after") else None
     found["afterFailed"] = reading.choice("afterFailed", AFTER_FAILED)
+    found["parent"] = read_versioned(reading.part("parent")) if reading.has("parent") else None
     reading.retention(found)
     reading.rule(found["after"] is None or found["group"] is None, "after and group")
+    reading.rule(found["parent"] is None or found["parent"]["id"] != found["id"], "a job is no parent of itself")
     reading.rule(found["afterFailed"] is None or found["after"] is not None, "afterFailed without after")
     reading.rule(found["processAt"] is None or found["processIn"] is None, "processAt and processIn")
     reading.rule(found["goodUntil"] is None or found["goodFor"] is None, "goodUntil and goodFor")
@@ -185,7 +187,7 @@ def read_enqueue(reading, dialect, strict):
     return found
 
 
-OF_THE_SCHEDULE = ("id", "payload", "tags", "deadline", "processAt", "goodUntil", "sentAt", "after", "afterFailed")
+OF_THE_SCHEDULE = ("id", "payload", "tags", "deadline", "processAt", "goodUntil", "sentAt", "after", "afterFailed", "parent")
 """Members of job.enqueue that a schedule's job must not have: they follow from the schedule or its occurrence."""
 
 
@@ -307,6 +309,7 @@ def fail(data, dialect, strict):
         "error": found,
         "retryable": reading.flag("retryable", True),
         "retryAfter": reading.optional_number("retryAfter", 0),
+        "archive": reading.flag("archive", False),
     }
     return reading.checked(found)
 

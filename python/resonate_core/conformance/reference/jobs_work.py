@@ -3,35 +3,9 @@
 from __future__ import annotations
 
 from . import jobs_claim, jobs_course as course, jobs_enqueue, jobs_moves as moves, jobs_queues as queues, jobs_waiting
+from .jobs_found import find_in_state
 from .shape import Refused
 from .world import later, project, settle
-
-
-def find(world, job_id):
-    """The stored row of a job.
-
-    Raises:
-        Refused: With 404.
-    """
-    row = world.promises.get(job_id)
-    if row is None or "job" not in row:
-        raise Refused(404, f"no job {job_id!r}")
-    return row
-
-
-def find_in_state(world, data, state):
-    """The stored row of a job, if it is in this state and has this version.
-
-    Raises:
-        Refused: With 404 or 409.
-    """
-    row = find(world, data["id"])
-    seen = project(row, world.now)
-    if seen["job"]["state"] != state:
-        raise Refused(409, f"job {data['id']!r} is {seen['job']['state']}, not {state}")
-    if seen["task"]["acquisitions"] != data["version"]:
-        raise Refused(409, f"job {data['id']!r} is not at version {data['version']}")
-    return row
 
 
 def start_one(world, data, lease):
@@ -90,7 +64,7 @@ def complete_many(world, data, dialect):
 
 def fail(world, data, dialect):
     row = find_in_state(world, data, "running")
-    moves.fail_attempt(world, row, data["error"], "failed", data["retryable"], data["retryAfter"])
+    moves.fail_attempt(world, row, data["error"], "failed", data["retryable"], data["retryAfter"], data["archive"])
     return 200, jobs_enqueue.answer(world, row)
 
 

@@ -64,6 +64,11 @@ def create(world, data, dialect):
         row = world.promises[data["id"]]
         check_creation_key(row, data)
         return 200, answer(world, row, dialect)
+    return 200, answer(world, insert_with_task(world, data, dialect), dialect)
+
+
+def insert_with_task(world, data, dialect):
+    """Stores a new promise, with a task if it has a target."""
     row = insert(world, data, dialect)
     if target(row) is not None and row["state"] == "pending":
         retry_at = dispatch_instant(row, world.now)
@@ -72,7 +77,7 @@ def create(world, data, dialect):
         row["task"] = {"state": "pending", "acquisitions": 0, "resumes": [], "retryAt": retry_at}
     elif target(row) is not None:
         row["task"] = {"state": "fulfilled", "acquisitions": 0, "resumes": []}
-    return 200, answer(world, row, dialect)
+    return row
 
 
 def settle_pending(world, row, data):

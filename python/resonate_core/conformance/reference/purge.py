@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import jobs_course as course, jobs_kept, jobs_steps, steps
+from . import jobs_admin, jobs_course as course, jobs_kept, jobs_removal as removal, steps
 from .world import id_order, project
 
 
@@ -15,16 +15,21 @@ def run(world, settled_before):
     steps.begin(world)
     steps.run(world)
     needed = needed_ids(world)
-    deleted = 0
+    before = len(world.promises)
     for row in sorted(world.promises.values(), key=lambda row: id_order(row["id"])):
         seen = project(row, world.now)
         if seen["state"] == "pending" or seen["settledAt"] >= settled_before or row["id"] in needed:
             continue
         if row["callbacks"] or row["listeners"] or is_of_a_pending_workflow(world, row) or is_read_as_a_job(world, row):
             continue
-        del world.promises[row["id"]]
-        deleted += 1
-    return deleted
+        if "parent" in row or "message" in row:
+            continue
+        if "job" not in row or not {"steps", "messages"} & row["job"].keys():
+            del world.promises[row["id"]]
+        elif "deleted" not in row["job"]:
+            jobs_admin.mark_deleted(world, row)
+    steps.run(world)
+    return before - len(world.promises)
 
 
 def needed_ids(world):
@@ -49,4 +54,4 @@ def is_of_a_pending_workflow(world, row):
 
 def is_read_as_a_job(world, row):
     """Whether an awaiter that is not settled, or a keeper that is not final, may still read a job."""
-    return "job" in row and (jobs_steps.is_awaited(world, row) or jobs_kept.is_kept(world, row))
+    return "job" in row and (removal.is_awaited(world, row) or jobs_kept.is_kept(world, row))

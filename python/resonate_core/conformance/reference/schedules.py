@@ -37,8 +37,8 @@ def create(world, data, dialect):
         if row["nextRunAt"] == INT64_MAX:
             raise Refused(400, f"cron {row['cron']!r} never fires after {world.now}")
         if "job" in row:
-            job = {"queue": "default", "lifecycle": None, "maxRetries": None, "retryPolicy": None, **row["job"]}
-            jobs_enqueue.check_retries(world, job)
+            job = {"queue": "default", "lifecycle": None, "maxRetries": None, "retryPolicy": None, "group": None, **row["job"]}
+            jobs_enqueue.check_lifecycle(world, job)
         world.schedules[data["id"]] = row
     return 200, {"schedule": wire.schedule(world.schedules[data["id"]], dialect)}
 

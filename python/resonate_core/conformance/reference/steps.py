@@ -139,8 +139,10 @@ def take(world, deadline, kind, row_id):
     elif kind == "dispatch":
         dispatch(world, row)
         detail = {"address": target(row)}
-    elif not jobs_steps.take(world, row, kind, deadline):
-        return
+    else:
+        row_id = jobs_steps.take(world, row, kind, deadline)
+        if row_id is None:
+            return
     record(world, kind, row_id, deadline, detail)
 
 

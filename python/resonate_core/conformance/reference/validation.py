@@ -7,7 +7,7 @@ strict rule set refuses a fenced action differently for each of them.
 
 from __future__ import annotations
 
-from . import jobs_validation, tag_rules
+from . import jobs_validation, jobs_workflow_validation, tag_rules
 from .shape import Refused, check_text, integer, listing, mapping, optional_text, string_map, text, value_of
 from .world import NEW, OLD
 
@@ -316,6 +316,7 @@ SHARED = {
     "schedule.pause": by_id,
     "schedule.resume": by_id,
     **jobs_validation.READERS,
+    **jobs_workflow_validation.READERS,
 }
 READERS = {
     OLD: dict(SHARED, **{"promise.register": edge, "promise.subscribe": listener}),

@@ -1,0 +1,95 @@
+"""Children of a job: the mark of each, their tags of lineage, and what is below a job (JOBS 9).
+
+The row of a child has ``parent``, the job's id, and ``number``, its place among the children that the job ever made. The job's row has
+``made``, the last of these numbers, and ``steps``, how many children are stored.
+"""
+
+from __future__ import annotations
+
+from . import jobs_course as course
+from .shape import Refused
+from .world import id_order, project
+
+
+def is_child(row, job_id):
+    """Whether a row is a child of this job."""
+    return row.get("parent") == job_id
+
+
+def children_of(world, job_id):
+    """The stored rows of a job's children, in the order in which they were made."""
+    return sorted((row for row in world.promises.values() if is_child(row, job_id)), key=lambda row: row["number"])
+
+
+def place(row):
+    """The place of a row in the history of a job, and the order in which the rows below a job are deleted."""
+    return row["createdAt"], id_order(row["id"])
+
+
+def lineage(parent, child_id=None):
+    """The tags of lineage of a child; ``child_id`` is that of a job, which begins a branch of its own."""
+    tags, job_id = parent["tags"], parent["id"]
+    return {
+        "resonate:origin": tags.get("resonate:origin", job_id),
+        "resonate:prefix": tags.get("resonate:prefix", job_id),
+        "resonate:parent": job_id,
+        "resonate:branch": job_id if child_id is None else child_id,
+        "resonate:scope": "local" if child_id is None else "global",
+    }
+
+
+def add(row, parent):
+    """Marks a new row as a child of a job. A child is progress, so the job's retries begin anew."""
+    job = parent["job"]
+    job["made"] = job.get("made", 0) + 1
+    job["steps"] = job.get("steps", 0) + 1
+    job["retryCount"] = 0
+    row["parent"] = parent["id"]
+    row["number"] = job["made"]
+
+
+def forget(world, row):
+    """The parent of a child that is deleted has one child less."""
+    parent = world.promises.get(row.get("parent"))
+    if parent is not None:
+        count(parent["job"], "steps", -1)
+
+
+def count(job, name, by):
+    """Changes a count of a job, which is absent while it is 0."""
+    job[name] = job.get(name, 0) + by
+    if job[name] == 0:
+        del job[name]
+
+
+def check(world, step_id, parent):
+    """A promise with the id of a step must be a child of the job.
+
+    Raises:
+        Refused: With 409.
+    """
+    row = world.promises.get(step_id)
+    if row is not None and not is_child(row, parent["id"]):
+        raise Refused(409, f"{step_id!r} is no step of job {parent['id']!r}")
+
+
+def is_final(world, row):
+    return project(row, world.now)["job"]["state"] in course.TERMINAL
+
+
+def is_spared(world, row):
+    """Whether a row is a child of a job that is not final, which may still read it."""
+    parent = world.promises.get(row.get("parent"))
+    return parent is not None and not is_final(world, parent)
+
+
+def jobs_below(world, row):
+    """The stored rows of all child jobs below a job."""
+    for child in children_of(world, row["id"]):
+        if "job" in child:
+            yield child
+            yield from jobs_below(world, child)
+
+
+def all_final_below(world, row):
+    return all(is_final(world, one) for one in jobs_below(world, row))
