@@ -59,6 +59,7 @@ OF_THE_MACHINE = ("test_many_joins", "test_when_a_group_is_ready", "test_no_wind
 LARGE = (
     "test_a_thousand_a_request",
     "test_a_thousand_are_most",
+    "test_ten_thousand_are_most",
     "test_a_thousand_leave_at_once",
     "test_no_window_holds_more_than_the_rate",
     "test_s4_a_tick_goes_on_to_the_last_step",

@@ -125,8 +125,8 @@ def settle(row, state, value, settled_at):
     """Settles a promise and fulfils its task; a job that has not ended yet ends in the state that corresponds to the promise's."""
     if "job" in row and row["job"]["state"] not in jobs_course.TERMINAL:
         jobs_course.follow(row["job"], state, settled_at)
-        if "reclaimAt" in row["job"]:
-            row["job"]["reclaimAt"] = max(row["job"]["reclaimAt"], earliest_end(row))
+    if "reclaimAt" in row.get("job", {}):
+        row["job"]["reclaimAt"] = max(row["job"]["reclaimAt"], earliest_end(row))
     row["state"] = state
     row["value"] = value
     row["settledAt"] = settled_at
