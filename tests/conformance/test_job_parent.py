@@ -243,8 +243,7 @@ def test_a_cancellation_goes_down(client: JobClient) -> None:
     client.record("step", id=J, now=1).must()
     for id, data in (("b", {}), ("a", {}), ("kept", {"cancelWithAwaiters": False})):
         client.child(id, J, now=2, **data).must()
-    for id in ("a", "b", "kept"):
-        client.claim(now=3, start=1).must()
+    client.claim(3, now=3, start=3).must()
     client.child("a1", "a", now=4).must()
     client.child("kept1", "kept", now=4).must()
     cancel(client)

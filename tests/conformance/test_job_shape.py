@@ -13,6 +13,7 @@ ENQUEUE: dict[str, Any] = {"id": "new", "queue": "q", "type": "t"}
 CLAIM: dict[str, Any] = {"queues": ["q"], "count": 1, "worker": "w", "lease": 1}
 HELD: dict[str, Any] = {"id": "held", "version": 1}
 CLAIMED: dict[str, Any] = {"id": "claimed", "version": 1}
+STEP: dict[str, Any] = {"id": "held:new"}
 FAIL: dict[str, Any] = {**HELD, "error": {"code": "E"}}
 FIXED: dict[str, Any] = {"kind": "fixed", "intervals": [1]}
 EXPONENTIAL: dict[str, Any] = {"kind": "exponential", "base": 10}
@@ -63,6 +64,10 @@ BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
             {"after": ["held"], "afterFailed": "fail"},
             {"after": ["held"], "afterFailed": True},
             {"after": ["held"], "group": "g"},
+            *({"parent": parent} for parent in (
+                "held", [], {}, {"id": "held"}, {"version": 1}, {"id": "", "version": 1}, {"id": "held", "version": -1},
+                {"id": "held", "version": "1"}, {"id": "a\0", "version": 1}, {"id": "new", "version": 1})),
+            {"lifecycle": "workflow", "group": "g"},
             *({"retryPolicy": policy} for policy in (
                 "asynq",
                 {},
@@ -133,6 +138,8 @@ BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
             {"error": {"code": "E", "message": 1}},
             {"error": {"code": "E", "data": {}}},
             {"retryable": "no"},
+            {"archive": "yes"},
+            {"archive": 1},
             {"retryAfter": -1},
         ],
     ),
@@ -158,6 +165,107 @@ BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
             {"until": ""},
             {"until": 1},
         ],
+    ),
+    "job.record": (
+        {**HELD, "steps": [STEP, {**STEP, "state": "resolved", "value": {"data": "eA=="}, "param": {}, "tags": {"a": "b"}, "timeoutIn": 5}]},
+        [
+            {"id": None},
+            {"id": ""},
+            {"version": None},
+            {"version": -1},
+            {"steps": None},
+            {"steps": STEP},
+            {"steps": "held:new"},
+            {"steps": [STEP] * 1001},
+            *({"steps": [STEP, step]} for step in ("held:x", 5, None, [], {})),
+            *({"steps": [{**STEP, **more}]} for more in (
+                {"id": 5},
+                {"id": ""},
+                {"id": "held:a\0"},
+                {"id": "held"},
+                {"id": "other:new"},
+                {"id": "heldnew"},
+                {"id": "held:@"},
+                {"id": "held:@t:1"},
+                {"state": "rejected_timedout"},
+                {"state": "settled"},
+                {"state": 1},
+                {"value": {"data": "eA=="}},
+                {"state": "pending", "value": {"headers": {"a": "b"}}},
+                {"state": "resolved", "value": "text"},
+                {"state": "resolved", "value": {"data": 5}},
+                {"param": "text"},
+                {"tags": {"a": 1}},
+                {"tags": []},
+                {"tags": {"resonate:target": ""}},
+                {"tags": {"resonate:delay": "5"}},
+                {"tags": {"resonate:delay": "x", "resonate:target": "a:b"}},
+                {"timeoutIn": -1},
+                {"timeoutIn": "5"},
+                {"timeoutIn": 1.5},
+                {"timeoutIn": 2**63},
+            )),
+        ],
+    ),
+    "job.receive": (
+        {**HELD, "step": "held:new", "topic": "t", "timeoutIn": 5},
+        [
+            {"id": None},
+            {"version": None},
+            {"version": "1"},
+            {"step": None},
+            {"step": 5},
+            {"step": ""},
+            {"step": "held"},
+            {"step": "other:new"},
+            {"step": "held:@t"},
+            {"step": "held:a\0"},
+            {"topic": None},
+            {"topic": ""},
+            {"topic": 5},
+            {"topic": "a:b"},
+            {"topic": "a\0"},
+            {"timeoutIn": -1},
+            {"timeoutIn": "5"},
+        ],
+    ),
+    "job.send": (
+        {"id": "waits", "topic": "t", "key": "k#:@", "value": {"data": "eA=="}},
+        [
+            {"id": None},
+            {"id": ""},
+            {"topic": None},
+            {"topic": ""},
+            {"topic": 5},
+            {"topic": ":"},
+            {"topic": "a\0"},
+            {"value": "text"},
+            {"value": {"headers": []}},
+            {"key": ""},
+            {"key": 5},
+            {"key": "#"},
+            {"key": "#1"},
+            {"key": "a\0"},
+        ],
+    ),
+    "job.history": (
+        {"id": "held", "limit": 5, "cursor": "5:held:a"},
+        [
+            {"id": None},
+            {"id": ""},
+            {"limit": 0},
+            {"limit": 1001},
+            {"limit": "5"},
+            *({"cursor": cursor} for cursor in (5, "", "held:a", "5", "5:", ":held:a", "-5:held:a", f"{2**63}:a")),
+        ],
+    ),
+    "job.start_over": (
+        {**HELD, "args": {"data": "eA=="}},
+        [{"id": None}, {"id": ""}, {"version": None}, {"version": -1}, {"args": "text"}, {"args": {"data": 5}}],
+    ),
+    "job.fork": (
+        {"id": "stepped", "from": "stepped:a", "newId": "new"},
+        [{name: wrong} for name in ("id", "from", "newId") for wrong in (None, "", 5, "a\0")],
     ),
     "job.report": (
         {**HELD, "progress": 0.5, "lines": ["half", "\u00e9"]},
@@ -236,6 +344,9 @@ def world(store: Any, version: str) -> JobClient:
     client.enqueue("claimed", now=0, queue="q").must()
     client.claim(now=0, queues=["q"]).must()
     client.enqueue("waits", now=0, queue="q").must()
+    client.enqueue("stepped", now=0, queue="steps").must()
+    client.run_one("stepped", now=0, queues=["steps"])
+    client.record("a", id="stepped", now=0).must()
     client.fail("archived", now=0, retryable=False).must()
     return client
 
@@ -282,5 +393,5 @@ def test_unknown_members_are_ignored(store: Any) -> None:
 
 def test_the_table_has_every_kind() -> None:
     """Only queue.list has no members."""
-    verbs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze report suspend cancel run archive delete search stats"
+    verbs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze report suspend record receive send history start_over fork cancel run archive delete search stats"
     assert set(BAD) == {f"job.{verb}" for verb in verbs.split()} | {f"queue.{verb}" for verb in ("set", "get", "pause", "resume")}

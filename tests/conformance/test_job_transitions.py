@@ -16,7 +16,7 @@ from resonate_core.conformance.reply_form import status_in
 from resonate_core.conformance.scenes.jobs import INSTANTS, NOW, REQUESTS, STALE, prepare
 from resonate_core.conformance.tables.job_transitions import CELLS, EVENTS, PROJECTED, STATES, Cell
 
-READS = {"job.get", "job.search", "job.stats", "promise.get", "task.get"}
+READS = {"job.get", "job.search", "job.stats", "job.history", "promise.get", "task.get"}
 """These requests store nothing, and no steps follow them."""
 IDLE = READS | {"enqueue the same", "promise.create", "job.heartbeat stale"}
 """These requests change nothing although their status is 200: they only return what exists."""

@@ -127,6 +127,8 @@ def _add_jobs(store: Store, half: str) -> None:
     store.jobs.fail(half + "failed", 1, "E", retryable=False)
     for name in ("j", "k"):
         store.jobs.enqueue("t", id=half + name, queue="shared")
+    steps = [{"id": f"{half}running:{name}", "state": "resolved"} for name in ("done", "from")]
+    store.apply(envelope("job.record", {"id": half + "running", "version": 1, "steps": steps}))
     store.queues.set(half + "queue")
     store.jobs.enqueue("t", id=half + "mine", queue=half + "queue")
 
@@ -228,6 +230,13 @@ def _job_kinds() -> Iterator[tuple[str, str, int, Make]]:
     yield "", "job.release", 200, lambda a, b: claimed(a, "claimed")
     yield "", "job.snooze", 200, lambda a, b: {**claimed(a, "running"), "delay": 5}
     yield "awaits", "job.suspend", 200, lambda a, b: {**claimed(a, "running"), "awaits": [b + "j"]}
+    yield "parent", "job.enqueue", 200, lambda a, b: job(a + "new", a, parent=claimed(b, "running"))
+    yield "", "job.record", 200, lambda a, b: {**claimed(a, "running"), "steps": [{"id": a + "running:new"}]}
+    yield "", "job.receive", 200, lambda a, b: {**claimed(a, "running"), "step": a + "running:new", "topic": "t"}
+    yield "", "job.send", 200, lambda a, b: {"id": a + "j", "topic": "t"}
+    yield "", "job.history", 200, lambda a, b: {"id": a + "running"}
+    yield "", "job.start_over", 200, lambda a, b: claimed(a, "running")
+    yield "newId", "job.fork", 200, lambda a, b: {"id": a + "running", "from": a + "running:from", "newId": b + "new"}
     yield "", "job.cancel", 200, lambda a, b: {"id": a + "running"}
     yield "", "job.run", 200, lambda a, b: {"id": a + "failed"}
     yield "", "job.archive", 200, lambda a, b: {"id": a + "j"}
@@ -266,6 +275,21 @@ def _of_ids() -> Iterator[Operation]:
         job = {"queue": OWN + "queue", "type": "t", "group": "shared", "uniqueKey": half + "key"}
         data = {**schedule, "promiseId": OWN + "{{.timestamp}}", "job": job}
         yield Operation(f"2026 schedule.create: a job with a key, {scope}", scope, 200, envelope("schedule.create", data))
+
+
+def _steps_of_others() -> Iterator[Operation]:
+    """A step whose id does not begin with that of its job is refused anyway; a token that may not name it is told nothing else."""
+    own, others = {"id": OWN + "running", "version": 1}, {"id": OTHER + "running", "version": 1}
+    for job, half in ((own, OTHER), (others, OWN)):
+        for kind, data in (
+            ("job.record", {**job, "steps": [{"id": half + "running:new"}]}),
+            ("job.receive", {**job, "step": half + "running:new", "topic": "t"}),
+        ):
+            yield Operation(f"2026 {kind}: a step of {half} in a job of {job['id']}", "other", 400, envelope(kind, data))
+    steps = [{"id": f"{half}running:new"} for half in (OWN, OTHER)]
+    yield Operation("2026 job.record: one step of others", "other", 400, envelope("job.record", {**own, "steps": steps}))
+    without = {"type": "t", "queue": OWN + "queue", "parent": own}
+    yield Operation("2026 job.enqueue: a child without an id", "other", 200, envelope("job.enqueue", without))
 
 
 def _jobs_without_ids() -> Iterator[Operation]:
@@ -343,7 +367,7 @@ def _others() -> Iterator[Operation]:
     yield Operation("GET /elsewhere", "open", 404, target="/elsewhere")
 
 
-OPERATIONS = [*_of_ids(), *_jobs_without_ids(), *_jobs_in_shared_queues(), *_others()]
+OPERATIONS = [*_of_ids(), *_steps_of_others(), *_jobs_without_ids(), *_jobs_in_shared_queues(), *_others()]
 
 
 def app_of(store: Store) -> ResonateApp:

@@ -52,6 +52,15 @@ TEXTS: list[tuple[str, Any]] = [
     ("job.report", lambda text: {**JOB, "id": text, "progress": 1}),
     ("job.suspend", lambda text: {**JOB, "awaits": ["p", text]}),
     ("job.enqueue", lambda text: {**ENQUEUE, "after": ["p", text]}),
+    ("job.enqueue", lambda text: {**ENQUEUE, "parent": {**JOB, "id": text}}),
+    ("job.record", lambda text: {**JOB, "id": text, "steps": []}),
+    ("job.receive", lambda text: {**JOB, "step": f"{JOB['id']}:r", "topic": text}),
+    ("job.send", lambda text: {"id": text, "topic": "t"}),
+    ("job.send", lambda text: {"id": JOB["id"], "topic": text}),
+    ("job.send", lambda text: {"id": JOB["id"], "topic": "t", "key": text}),
+    ("job.history", lambda text: {"id": text}),
+    ("job.start_over", lambda text: {**JOB, "id": text}),
+    *(("job.fork", lambda text, name=name: {"id": "a", "from": "b", "newId": "c", name: text}) for name in ("id", "from", "newId")),
     ("job.heartbeat", lambda text: {"worker": text, "jobs": []}),
     ("job.heartbeat", lambda text: {"worker": "w", "jobs": [{**JOB, "id": text}]}),
     ("job.cancel", lambda text: {"id": text}),
@@ -110,7 +119,7 @@ def test_ids_and_names_are_measured_in_bytes(kind: str, make: Any) -> None:
 
 
 def test_every_kind_is_counted_under_its_name() -> None:
-    jobs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze report suspend cancel run archive delete search stats"
+    jobs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze report suspend record receive send history start_over fork cancel run archive delete search stats"
     queues = "set get pause resume list"
     assert {f"job.{verb}" for verb in jobs.split()} | {f"queue.{verb}" for verb in queues.split()} <= KINDS
 

@@ -41,6 +41,7 @@ job.complete           404      404      404       ·          ·          ·   
 job.complete stale     404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
 job.fail               404      404      404       ·          ·          ·          retry      ·          ·          ·        ·
 job.fail for good      404      404      404       ·          ·          ·          archived   ·          ·          ·        ·
+job.fail archive       404      404      404       ·          ·          ·          archived   ·          ·          ·        ·
 job.fail stale         404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
 job.release            404      404      404       ·          ·          pending    ·          ·          ·          ·        ·
 job.release stale      404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
@@ -49,6 +50,18 @@ job.snooze stale       404      404      404       ·          ·          ·   
 job.suspend            404      404      404       ·          ·          ·          waiting    ·          ·          ·        ·
 job.suspend all        404      404      404       ·          ·          ·          waiting    ·          ·          ·        ·
 job.suspend stale      404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+job.record             404      404      404       ·          ·          ·          =          ·          ·          ·        ·
+job.record settled     404      404      404       ·          ·          ·          =          ·          ·          ·        ·
+job.record stale       404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+job.receive            404      404      404       ·          ·          ·          =          ·          ·          ·        ·
+job.receive stale      404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+job.send               404      404      404       =          =          =          =          =          =          ·        ·
+job.history            404      404      404       =          =          =          =          =          =          =        =
+job.start_over         404      404      404       ·          ·          ·          pending    ·          ·          ·        ·
+job.start_over stale   404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+job.fork               404      404      404       422        422        422        422        422        422        422      422
+enqueue a child        404      404      404       ·          ·          ·          =          ·          ·          ·        ·
+enqueue a child stale  404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
 job.report             404      404      404       ·          ·          ·          =          ·          ·          ·        ·
 job.report stale       404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
 job.heartbeat          =        =        =         =          =          =          =          =          =          =        =
@@ -107,6 +120,7 @@ job.complete           ·          ·
 job.complete stale     ·          ·
 job.fail               ·          ·
 job.fail for good      ·          ·
+job.fail archive       ·          ·
 job.fail stale         ·          ·
 job.release            ·          ·
 job.release stale      ·          ·
@@ -115,6 +129,18 @@ job.snooze stale       ·          ·
 job.suspend            ·          ·
 job.suspend all        ·          ·
 job.suspend stale      ·          ·
+job.record             ·          ·
+job.record settled     ·          ·
+job.record stale       ·          ·
+job.receive            ·          ·
+job.receive stale      ·          ·
+job.send               =          =
+job.history            =          =
+job.start_over         ·          ·
+job.start_over stale   ·          ·
+job.fork               422        422
+enqueue a child        ·          ·
+enqueue a child stale  ·          ·
 job.report             ·          ·
 job.report stale       ·          ·
 job.heartbeat          =          =
