@@ -141,7 +141,7 @@ void each_row(Storage& storage, RowRange range, Visit visit) {
   }
 }
 
-// The children and messages of a job that is not final: afterwards they go one by one.
+// The children and messages of a job.
 void check_family(Storage& storage, const Row& row, Report& report) {
   std::int64_t steps = 0;
   std::int64_t unread = 0;
@@ -258,7 +258,7 @@ std::vector<Violation> check_state(Storage& storage, RulesId rules) {
       Report report(found, row->id());
       check_edges(storage, *row, awaiters, report);
       if (row->job) check_keepers(storage, *row, report);
-      if (row->job && row->state == PromiseState::pending) check_family(storage, *row, report);
+      if (row->job && row->job->has_family()) check_family(storage, *row, report);
       if (row->promise_spec->child) check_child(storage, *row, now, report);
       if (row->job && row->job->state == JobState::waiting && !row->dead_at(now)) check_awaits(storage, *row, report);
       if (row->execute_waits) check_waiting_execute(storage, *row, report);

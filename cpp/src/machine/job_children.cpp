@@ -17,6 +17,15 @@ bool has_listeners(WorkingSet& set, const Row& row) {
   return row.callbacks > 0 || row.listeners > 0 || row.cancels_jobs || set.has_unblock(row.id());
 }
 
+// Counts a child or a message no longer.
+void uncount(WorkingSet& set, const Row& row) {
+  WorkingSet::Entry* const parent = set.follow(row.promise_spec->child->parent);
+  if (!parent || !parent->now->job || (row.is_message() && !row.unread)) return;
+  Job& job = edit_job(set.edit(*parent));
+  --(row.is_message() ? job.unread : job.steps);
+  set.touched(*parent);
+}
+
 }  // namespace
 
 bool is_child_of(const Row& row, std::string_view job) noexcept {
@@ -61,14 +70,16 @@ bool is_kept_by_parent(WorkingSet& set, const Row& row, Instant now) {
   return parent && parent->now->job && !is_terminal(job_state_at(*parent->now, now));
 }
 
+bool is_too_young(const Row& job, Instant now) noexcept {
+  return (job.job->has_family() || job.job->spec->workflow) && job.promise_spec->created_at >= now;
+}
+
 WorkingSet::Entry* first_to_remove(WorkingSet& set, WorkingSet::Entry& job, Instant now) {
   const Row& row = *job.now;
   if (has_pending_awaiter(*row.job, set, now) || has_listeners(set, row) || has_keeper_left(set, job, now) ||
       is_kept_by_parent(set, row, now))
     return nullptr;
-  if (!row.job->has_family() && !row.job->spec->workflow) return &job;
-  // createdAt tells two jobs apart that have one id after another.
-  if (row.promise_spec->created_at >= now) return nullptr;
+  if (is_too_young(row, now)) return nullptr;
   if (!row.job->has_family()) return &job;
   const std::string id = row.id();
   if (set.first_of(open_in(child_jobs_of(id)))) return nullptr;
@@ -88,6 +99,7 @@ void mark_deleted(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 
 void remove_row(WorkingSet& set, WorkingSet::Entry& entry) {
   const std::string id = entry.now->id();
+  if (entry.now->promise_spec->child) uncount(set, *entry.now);
   for (const EdgeKind kind : {EdgeKind::callback, EdgeKind::keeper})
     if (kind == EdgeKind::callback ? entry.now->callbacks > 0 : entry.now->promise_spec->child && !entry.now->job)
       while (const EdgeRef edge = set.first_edge(kind, id)) set.remove_first_edge(edge);

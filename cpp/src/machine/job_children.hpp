@@ -23,6 +23,10 @@ WorkingSet::Entry* first_open_job(WorkingSet& set, std::string_view job, Instant
 // Returns whether the job whose child this is, if any, is not final: then it is kept.
 bool is_kept_by_parent(WorkingSet& set, const Row& row, Instant now);
 
+// Returns whether a job could be taken for the next one with its id: createdAt tells two apart if the first has children, messages,
+// or the lifecycle workflow.
+bool is_too_young(const Row& job, Instant now) noexcept;
+
 // Returns the row that is to be removed first with a final job: one of its family, or the job itself. Null: nothing can be removed
 // yet.
 WorkingSet::Entry* first_to_remove(WorkingSet& set, WorkingSet::Entry& job, Instant now);

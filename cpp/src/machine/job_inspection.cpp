@@ -17,6 +17,7 @@ namespace resonate {
 namespace {
 
 constexpr std::size_t kChangedAtOnce = 1000;
+constexpr std::size_t kMostMessages = 10'000;  // that go with a job which is deleted before its end
 
 // The event that a request raises on each job it changes.
 constexpr JobEvent event_of(const JobCancel&) noexcept { return JobEvent::cancel; }
@@ -113,7 +114,14 @@ Reply Machine::run(JobArchive& request) {
   return change_jobs(request, "archived", [this](Entry& entry) { archive_job(set_, entry); });
 }
 
-std::optional<Reply> Machine::delete_refusal(const Entry& entry) const {
+std::vector<RowRef> Machine::messages_of(const Row& job, std::size_t most) {
+  if (!job.job->has_family()) return {};
+  RowRange range = children_of(job.id());
+  range.limit = most;
+  return set_.scan(std::move(range), [](const Row& row) { return row.is_message(); });
+}
+
+std::optional<Reply> Machine::delete_refusal(const Entry& entry) {
   const Row& row = *entry.now;
   const JobState state = job_state_at(row, now_);
   if (!applies(JobEvent::remove, state))
@@ -121,9 +129,11 @@ std::optional<Reply> Machine::delete_refusal(const Entry& entry) const {
                                           " and cannot be deleted: cancel it, or wait until its worker has finished");
   if (!is_terminal(state) && (row.callbacks || row.listeners))
     return refusal(status::kConflict, "job " + quoted(row.id()) + " is awaited and cannot be deleted: cancel it");
-  if (!is_terminal(state) && row.job->has_family())
-    return refusal(status::kConflict,
-                   "job " + quoted(row.id()) + " has children or messages and cannot be deleted: cancel it first");
+  if (!is_terminal(state) && row.job->steps > 0)
+    return refusal(status::kConflict, "job " + quoted(row.id()) + " has children and cannot be deleted: cancel it first");
+  if (!is_terminal(state) && messages_of(row, kMostMessages + 1).size() > kMostMessages)
+    return refusal(status::kConflict, "job " + quoted(row.id()) + " has more than " + std::to_string(kMostMessages) +
+                                          " messages and cannot be deleted at once: cancel it first");
   return std::nullopt;
 }
 
@@ -134,6 +144,7 @@ void Machine::delete_job(Entry& entry) {
   if (entry.now->state == PromiseState::pending) {
     leave_group(set_, entry);
     leave_awaits(set_, entry);
+    for (const RowRef& message : messages_of(*entry.now, kMostMessages)) remove_row(set_, *set_.follow(message->id()));
     return remove_job(set_, entry);
   }
   mark_deleted(set_, entry, now_);
@@ -151,7 +162,7 @@ Reply Machine::run(JobDelete& request) {
 }
 
 bool Machine::may_be_deleted(const Row& row) const {
-  const bool needed = row.pending_at(now_) && (row.callbacks || row.listeners || row.job->has_family());
+  const bool needed = row.pending_at(now_) && (row.callbacks || row.listeners || row.job->has_family());  // one by one, by id
   return !row.job->deleted && !needed;
 }
 

@@ -17,8 +17,6 @@ namespace resonate {
 
 namespace {
 
-constexpr const char* kLineage[] = {"resonate:origin", "resonate:prefix", "resonate:parent", "resonate:branch", "resonate:scope"};
-
 // All rows of a job's family, those of a child job before it: its children, and theirs with their messages.
 void add_family(WorkingSet& set, const std::string& job, bool messages, std::vector<RowRef>& family) {
   for (const RowRef& row : set.scan(children_of(job), [messages](const Row& child) { return messages || !child.is_message(); })) {
@@ -101,9 +99,21 @@ Reply Machine::run(JobFork& request) {
   return answer(made);
 }
 
+// The tags of a child without the lineage that its job gave it.
+StringMap Machine::own_tags(const Row& child) {
+  const StringMap& tags = child.promise_spec->tags;
+  StringMap given;
+  if (const Entry* const parent = set_.follow(child.promise_spec->child->parent))
+    add_lineage(given, *parent->now, child.id(), tags.equals("resonate:branch", child.id()));
+  StringMap own;
+  for (const auto& [name, text] : tags)
+    if (!given.equals(name, text)) own.set(name, text);
+  return own;
+}
+
 Machine::Entry& Machine::add_forked(const Row& original, const std::string& id) {
   PromiseCreate create{.id = id, .timeout_at = kNever, .param = original.payload(), .tags = original.promise_spec->tags, .ikc = {}};
-  if (original.promise_spec->child) create.tags = without_lineage(create.tags);
+  if (original.promise_spec->child) create.tags = own_tags(original);
   Shared<Row> row = new_row(create);
   Shared<JobSpec> spec(new JobSpec(*original.job->spec));
   spec->payload.reset();
@@ -127,21 +137,13 @@ Machine::Entry& Machine::add_forked(const Row& original, const std::string& id) 
   return set_.create(std::move(row));
 }
 
-StringMap Machine::without_lineage(const StringMap& tags) {
-  StringMap kept;
-  for (const auto& [name, text] : tags)
-    if (std::ranges::find(kLineage, std::string_view(name)) == std::end(kLineage)) kept.set(name, text);
-  return kept;
-}
-
 void Machine::add_copy(Entry& job, const Row& original, std::string id) {
   const StringMap& tags = original.promise_spec->tags;
   PromiseCreate create{
-      .id = std::move(id), .timeout_at = kNever, .param = original.payload(), .tags = without_lineage(tags), .ikc = {}};
+      .id = std::move(id), .timeout_at = kNever, .param = original.payload(), .tags = own_tags(original), .ikc = {}};
   const PromiseState state = original.state_at(now_);
   if (state == PromiseState::rejected_timedout) create.timeout_at = now_;
   const bool begins_branch = tags.equals("resonate:branch", original.id());
-  if (const std::string* scope = tags.find("resonate:scope")) create.tags.set("resonate:scope", *scope);
   add_lineage(create.tags, *job.now, create.id, begins_branch);
   Shared<Row> row = new_row(create);
   row->external = true;

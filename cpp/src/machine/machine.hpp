@@ -145,7 +145,7 @@ class Machine {
   // The job of job.fork, and a child of it.
   Entry& add_forked(const Row& original, const std::string& id);
   void add_copy(Entry& job, const Row& original, std::string id);
-  static StringMap without_lineage(const StringMap& tags);
+  StringMap own_tags(const Row& child);
   // Returns why the order cannot be a child of its parent, or none.
   std::optional<Reply> parent_refusal(const JobOrder& order);
   JobReply::Item item_of(Reply reply) const;
@@ -176,7 +176,9 @@ class Machine {
   bool matches(const JobFilter& filter, const Row& row) const;
   RowRange range_for(const JobFilter& filter);
   bool counts_exclude(const JobFilter& filter);
-  std::optional<Reply> delete_refusal(const Entry& entry) const;
+  // At most so many messages of a job.
+  std::vector<RowRef> messages_of(const Row& job, std::size_t most);
+  std::optional<Reply> delete_refusal(const Entry& entry);
   void delete_job(Entry& entry);
   Reply no_queue(const std::string& name) const;
   Reply no_schedule(const std::string& id) const;

@@ -30,7 +30,7 @@ bool purge_row(WorkingSet& set, const Row& row, const References& references, In
     mark_deleted(set, *entry, now);  // further steps remove its children and messages, and then itself
     return true;
   }
-  if (row.job && row.job->spec->workflow && row.promise_spec->created_at >= now) return false;
+  if (row.job && is_too_young(row, now)) return false;
   if (row.job) {
     remove_job(set, *entry);
   } else {

@@ -77,7 +77,8 @@ std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant 
   WorkingSet::Entry* const first = first_to_remove(set, entry, now);
   if (!first) {
     const Duration waited = saturating_sub(now, entry.now->settled_at);
-    edit_job(set.edit(entry)).reclaim_at = saturating_add(now, std::clamp(waited, kSoonest, kLatest));
+    const Duration pause = is_too_young(*entry.now, now) ? 1 : std::clamp(waited, kSoonest, kLatest);
+    edit_job(set.edit(entry)).reclaim_at = saturating_add(now, pause);
     set.touched(entry);
     return std::nullopt;
   }

@@ -184,7 +184,7 @@ std::optional<std::string> refuse_between(const JobHistory& request) {
   std::int64_t at = 0;
   const char* const end = request.cursor.data() + request.cursor.size();
   const auto [stop, problem] = std::from_chars(request.cursor.data(), end, at);
-  if (problem == std::errc() && stop != end && *stop == ':') return std::nullopt;
+  if (problem == std::errc() && at >= 0 && stop != end && *stop == ':' && stop + 1 != end) return std::nullopt;
   return "cursor must be one that job.history returned, got " + quoted(request.cursor);
 }
 
