@@ -250,7 +250,7 @@ void start_over(WorkingSet& set, WorkingSet::Entry& entry, Value args, Instant n
     job.retry_count = 0;
     job.steps = 0;
     job.restarts = saturating_add(job.restarts, 1);
-    job.args = shared_value(std::move(args));
+    job.args = Shared<const SharedValue>(new SharedValue(std::move(args)));
     job.failed_at = kUnset;
     job.error.reset();
     wait_until(row, row.promise_spec->timeout_at);

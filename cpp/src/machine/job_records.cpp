@@ -1,5 +1,4 @@
 // Requests on the children of a job: job.record, job.receive, job.send and job.history (JOBS 9).
-#include <algorithm>
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -87,20 +86,20 @@ Reply Machine::run(JobReceive& request) {
   Entry* step = set_.find(request.step);
   if (auto refused = child_refusal(step, request.id)) return *std::move(refused);
   if (step) return answer(*step);
+  const RowRef message = first_in(set_, mailbox_of(request.id, request.topic), true, now_);
+  // A receive that would not wait at all still takes a message that is there.
+  if (message && request.timeout_in == 0) request.timeout_in.reset();
   PromiseCreate create{
       .id = request.step, .timeout_at = deadline_after(request.timeout_in, now_), .param = {}, .tags = {}, .ikc = {}};
   create.tags.set(kTopic, request.topic);
   step = &add_step(*job, std::move(create), ChildKind::receive);
-  if (!step->now->pending_at(now_)) return answer(*step);
-  if (const RowRef message = first_in(set_, mailbox_of(request.id, request.topic), true, now_)) {
-    Entry& taken = *set_.follow(message->id());
-    set_.edit(taken).unread = false;
-    set_.touched(taken);
-    Job& receiver = edit_job(set_.edit(*job));
-    receiver.unread = std::max<std::int64_t>(0, receiver.unread - 1);
-    set_.touched(*job);
-    settle_step(*step, PromiseState::resolved, message->result());
-  }
+  if (!message) return answer(*step);
+  Entry& taken = *set_.follow(message->id());
+  set_.edit(taken).unread = false;
+  set_.touched(taken);
+  --edit_job(set_.edit(*job)).unread;
+  set_.touched(*job);
+  settle_step(*step, PromiseState::resolved, message->result());
   return answer(*step);
 }
 
