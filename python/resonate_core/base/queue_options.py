@@ -59,7 +59,7 @@ class QueueOptions(TypedDict, total=False):
         6
     """
 
-    lifecycle: Literal["asynq", "horsies"] | None
+    lifecycle: Literal["asynq", "horsies", "workflow"] | None
     weight: int | None
     concurrency: int | None
     rate: QueueRate | None

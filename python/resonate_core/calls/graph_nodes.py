@@ -43,7 +43,7 @@ class NodeOptions(TypedDict, total=False):
     retry_policy: Mapping[str, Any] | None
     on_exhausted: Literal["archived", "failed"] | None
     retention: Duration | Literal["kept"] | None
-    lifecycle: Literal["asynq", "horsies"] | None
+    lifecycle: Literal["asynq", "horsies", "workflow"] | None
     headers: Mapping[str, str] | None
     tags: Mapping[str, str] | None
     unique_key: str | None

@@ -165,8 +165,9 @@ def reader_of(kind: str, data: Data) -> Callable[[Any], Any]:
 
 
 def may_repeat(kind: str, data: Data) -> bool:
-    """Return whether a request can run twice with the effect and the reply of one run: of an enqueue, if it names the id of its job, of a message, if it has a
-    key.
+    """Return whether a request can run twice with the effect and the reply of one run.
+
+    An enqueue can if it names the id of its job, a message if it has a key.
 
     Example:
         >>> from resonate_core.calls.replies import may_repeat

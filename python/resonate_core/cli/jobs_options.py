@@ -43,14 +43,14 @@ _OPTIONS = {
     "retry_policy": ("POLICY", "asynq; fixed:10s,1m,10m; exponential:1s,factor=2,cap=1h,jitter=0.1; or JSON, @file, -"),
     "retry_on": ("CODE", "only errors with this code are retried; needs a retry policy; may be repeated"),
     "on_exhausted": ("STATE", "state after the last retry failed: archived or failed"),
-    "lifecycle": ("NAME", "preset of defaults: asynq or horsies"),
+    "lifecycle": ("NAME", "preset of defaults: asynq, horsies or workflow"),
     "unique_key": ("TEXT", "at most one job of the queue holds a key"),
     "unique_for": ("LENGTH", "how long it holds the key at most: 10m, or ms"),
     "group": ("TEXT", "it waits for other jobs of its queue, type and group"),
     "cancel_with_awaiters": ("", "whether it is cancelled when a workflow that awaits it is cancelled"),
 }
 #: The texts that an option may have.
-CHOICES = {"on_exhausted": ("archived", "failed"), "lifecycle": ("asynq", "horsies")}
+CHOICES = {"on_exhausted": ("archived", "failed"), "lifecycle": ("asynq", "horsies", "workflow")}
 _TYPES: dict[str, Any] = {"NUMBER": int | None, "CODE": list[str] | None, "": bool | None}
 #: The options of a job, and those that a queue may have as defaults of its jobs (JOBS 2).
 OF_A_JOB = tuple(_OPTIONS)

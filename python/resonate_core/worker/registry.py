@@ -29,7 +29,7 @@ __all__ = ["LIFECYCLES", "Registry"]
 
 _Around = TypeVar("_Around")
 #: The lifecycles that a worker's tasks can have (JOBS 4).
-LIFECYCLES = ("asynq", "horsies")
+LIFECYCLES = ("asynq", "horsies", "workflow")
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -49,7 +49,7 @@ class Worker(Registry):
         store_or_url: A `Store`, the path of one, or the URL of a server; None: `bind` sets it later.
         queues: A name, several names, or weights by name; they are created with their first job.
         concurrency: How many jobs run at once; a batch counts as one.
-        lifecycle: `asynq` or `horsies` for the jobs that this worker's tasks enqueue; None: as their queue says.
+        lifecycle: `asynq`, `horsies` or `workflow` for the jobs that this worker's tasks enqueue; None: as their queue says.
         name: The name under which it holds leases; None: host, process and a number, another one in each process after a fork.
         lease: How long a claimed job is held before its start, in ms or as a timedelta.
         run_lease: How long a running job is held; None: as `lease`.
