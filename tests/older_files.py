@@ -9,6 +9,15 @@ from pathlib import Path
 _TABLES = ("promises", "schedules", "edges", "messages", "queues", "counters")
 
 _STEPS = {
+    10: """
+        DROP INDEX resonate_children;
+        DROP INDEX resonate_open;
+        ALTER TABLE resonate_promises DROP COLUMN parent;
+        ALTER TABLE resonate_promises DROP COLUMN child_kind;
+        ALTER TABLE resonate_promises DROP COLUMN child_number;
+        ALTER TABLE resonate_promises DROP COLUMN open_in;
+        UPDATE resonate_store_version SET version = 10;
+    """,
     9: """
         CREATE TABLE edges_of_before (
           kind INTEGER NOT NULL CHECK (kind IN (0, 1)),

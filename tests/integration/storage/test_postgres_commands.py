@@ -135,7 +135,7 @@ def test_migrate_makes_the_tables(run: Run) -> None:
 
 
 def test_migrate_of_tables_of_the_first_release(run: Run) -> None:
-    """The test first removes what versions 2 to 7 added."""
+    """The test first removes what versions 2 to 9 added."""
     newest = newest_version()
     schemas = schemas_of_postgres()
     url = schemas.url(schemas.unused())
@@ -143,6 +143,7 @@ def test_migrate_of_tables_of_the_first_release(run: Run) -> None:
         store.promises.create("a", FAR)
     execute(url, "ALTER TABLE edges DROP COLUMN cancelled_with; ALTER TABLE promises DROP COLUMN cancels_jobs")
     execute(url, "ALTER TABLE schedules DROP COLUMN paused")
+    execute(url, "ALTER TABLE promises DROP COLUMN parent, DROP COLUMN child_kind, DROP COLUMN child_number, DROP COLUMN open_in")
     execute(
         url,
         "DROP FUNCTION submit; DROP FUNCTION submission; DROP TABLE inbox; DROP TABLE queue_hours; UPDATE store_version SET version = 1",
