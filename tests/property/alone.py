@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from property import groups_reached, waits_reached
+from property import children_reached, groups_reached, waits_reached
 from reference import properties
 
 
@@ -86,6 +86,7 @@ class Alone:
             self.count_edges(self.before, after)
             groups_reached.by_change(self.statistics, self.before, after, self.fired)
             waits_reached.by_change(self.statistics, self.before, after)
+            children_reached.by_change(self.statistics, self.before, after, self.fired)
         self.fired = []
         assert broken == [], broken
         self.before = after

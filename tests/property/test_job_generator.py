@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from property.alone import Alone
+from property.children_reached import WANTED as WANTED_CHILDREN
 from property.groups_reached import WANTED
 from property.job_machine import JobsAndModel
 from property.waits_reached import WANTED as WANTED_WAITS
@@ -51,6 +52,12 @@ OUTCOMES = {
     "job.snooze": [404, 409],
     "job.report": [400, 404, 409],
     "job.suspend": [300, 400, 404, 409, 422],
+    "job.record": [400, 404, 409],
+    "job.receive": [400, 404, 409],
+    "job.send": [400, 404, 409],
+    "job.history": [400, 404],
+    "job.start_over": [404, 409],
+    "job.fork": [400, 404, 409, 422],
     "job.cancel": [400, 404, 409],
     "job.run": [404, 409],
     "job.archive": [404, 409],
@@ -72,7 +79,7 @@ def missing(counter):
     reached = {(one[0], one[2]) for one in counter if len(one) == 3 and one[0] != "job"} | set(+counter)
     wanted = [("fired", kind) for kind in STEPS]
     wanted += [("job", before, after) for before, afters in EDGES.items() for after in afters]
-    wanted += WANTED + WANTED_WAITS
+    wanted += WANTED + WANTED_WAITS + WANTED_CHILDREN
     wanted += [(kind, status) for kind, more in OUTCOMES.items() for status in [200, *more]]
     return [one for one in wanted if one not in reached]
 

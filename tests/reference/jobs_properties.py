@@ -180,7 +180,8 @@ def of_a_change(before, after):
         )
         broken += [("job_spec", name) for name in fixed if old["job"].get(name) != new["job"].get(name)]
         first = old["job"].get("firstEnqueuedAt")
-        if first is not None and new["job"].get("firstEnqueuedAt") != first:
+        started_over = new["job"].get("restarts") != old["job"].get("restarts")
+        if first is not None and not started_over and new["job"].get("firstEnqueuedAt") != first:
             broken.append(("job_place", old["id"]))
     return broken
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from resonate_core.conformance.reference.world import binds_strictly, is_timer, target, task_version, verdict
 
-from . import jobs_properties
+from . import children_properties, jobs_properties
 
 
 def of_a_state(snapshot, rules="compatible"):
@@ -21,7 +21,7 @@ def of_a_state(snapshot, rules="compatible"):
         last = row.get("lastRunAt", row["createdAt"])
         if not row["createdAt"] <= last < row["nextRunAt"]:
             broken.append(("schedule_order", row["id"]))
-    broken += jobs_properties.of_a_state(snapshot)
+    broken += jobs_properties.of_a_state(snapshot) + children_properties.of_a_state(snapshot)
     keys = []
     for message in snapshot["messages"]:
         row = rows.get(message["id"])
@@ -89,17 +89,20 @@ def of_a_change(before, after, one_request=True):
     rows = {row["id"]: row for row in after["promises"]}
     if one_request:
         # Several requests may delete a job and create another with its id.
-        broken += jobs_properties.of_a_change(before, after)
+        broken += jobs_properties.of_a_change(before, after) + children_properties.of_a_change(before, after)
     for old in before["promises"]:
         new = rows.get(old["id"])
         if "job" in old:
             # It may be deleted, and another created with its id.
             continue
+        if children_properties.is_below(old) and (new is None or not one_request):
+            # It may go with its job, or when that starts over, which may then make another with its id.
+            continue
         if new is None:
             broken.append(("vanished", old["id"]))
             continue
         broken += [("birth", name) for name in ("param", "tags", "timeoutAt", "createdAt", "dialect") if old[name] != new[name]]
-        if old["state"] != "pending" and old != new:
+        if old["state"] != "pending" and without_use(old) != without_use(new):
             broken.append(("settled_record_changed", old["id"]))
         if "task" in old and "task" not in new:
             broken.append(("task_vanished", old["id"]))
@@ -108,3 +111,8 @@ def of_a_change(before, after, one_request=True):
         if old["external"] and not new["external"]:
             broken.append(("external", old["id"]))
     return broken
+
+
+def without_use(row):
+    """A row without the mark of a message that was read."""
+    return {**row, "message": {**row["message"], "read": None}} if "message" in row else row

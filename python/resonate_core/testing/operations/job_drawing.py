@@ -10,6 +10,7 @@ from hypothesis.strategies import SearchStrategy
 
 from . import job_pools as pools
 from .drawing import STRATEGIES, Fields, moving, operation, pick, settle_fields, still
+from .job_children_drawing import child_groups, child_operations
 from .job_pools import ABSENT
 from .pools import INT64_MAX, VALUES
 
@@ -51,7 +52,7 @@ job_fields: Fields = {
     "maxRetries": seldom([0, 1, 2, 3, None], 1),
     "retryPolicy": st.one_of(st.just(ABSENT), policies),
     "onExhausted": seldom(["archived", "failed", "failed", "other"], 1),
-    "lifecycle": seldom(["asynq", "asynq", "horsies", "horsies", "default"], 1),
+    "lifecycle": seldom(["asynq", "asynq", "horsies", "horsies", "workflow", "workflow", "default"], 1),
     "uniqueKey": seldom(pools.UNIQUE_KEYS, 2),
     "uniqueFor": seldom([100, 5000], 3),
     "group": seldom([*pools.GROUPS, ""], 1),
@@ -119,6 +120,18 @@ template_fields: Fields = {
     "uniqueKey": pick(ABSENT, ABSENT, *pools.UNIQUE_KEYS),
     "uniqueFor": seldom([100, 5000], 3),
     "group": pick(ABSENT, *pools.GROUPS),
+}
+child_job_fields: Fields = {
+    **plain_job_fields,
+    "who": pick(0, 0, 0, None),
+    "after": st.one_of(*[st.just(ABSENT)] * 4, few_awaited),
+    "process": pick(*[ABSENT] * 4, ("in", 100)),
+    "deadline": pick(*[10**9] * 6, 100, 0),
+    "goodUntil": pick(*[ABSENT] * 6, 500, -5),
+    "retention": pick(ABSENT, 0, 50),
+    "group": pick(*[ABSENT] * 6, "g1"),
+    "cancelWithAwaiters": pick(*[ABSENT] * 3, False),
+    "tags": pick({}, {}, {}, {"origin": "other", "branch": "br"}),
 }
 one_node = st.fixed_dictionaries(
     {**plain_job_fields, "earlier": st.lists(pick(0, 1, 2), max_size=3), "afterFailed": pick(ABSENT, "cancel", "run")}
@@ -200,6 +213,7 @@ OPERATIONS: dict[str, Fields] = {
         "data": pick(ABSENT, ABSENT, "d"),
         "retryable": pick(ABSENT, ABSENT, True, False),
         "retryAfter": seldom([0, 30, 10**12], 1),
+        "archive": pick(*[ABSENT] * 6, True, False, None),
     },
     "job_release": versioned_fields,
     "job_snooze": {**versioned_fields, "delay": st.sampled_from(pools.DELAYS)},
@@ -229,7 +243,7 @@ OPERATIONS: dict[str, Fields] = {
     "job_stats": {"queue": pick(ABSENT, *pools.QUEUES, "none")},
     "queue_set": {
         "queue": st.sampled_from(pools.QUEUES),
-        "lifecycle": seldom([None, "asynq", "horsies"], 1),
+        "lifecycle": seldom([None, "asynq", "horsies", "workflow"], 1),
         "weight": seldom([1, 3, 1000, 1001], 1),
         "concurrency": seldom([None, 1, 2, 0], 1),
         "rate": seldom([None, None, *pools.RATES, {"limit": 0, "per": 1}], 1),
@@ -241,6 +255,8 @@ OPERATIONS: dict[str, Fields] = {
     "queue_resume": {"queue": st.sampled_from(pools.QUEUES)},
     "queue_list": {},
 }
+CHILD_OPERATIONS = child_operations(versioned_fields, {"who": who, "aimed": aimed}, child_job_fields)
+OPERATIONS |= CHILD_OPERATIONS
 # A job's life takes several requests, so the instant often stays the same.
 slower = st.one_of(still, still, still, moving)
 JOB_STRATEGIES = {name: operation(name, fields, slower) for name, fields in OPERATIONS.items()}
@@ -351,6 +367,7 @@ JOB_GROUPS = {
 }
 EVERY = {**STRATEGIES, **JOB_STRATEGIES}
 GROUP_STRATEGIES = {group: st.one_of([EVERY[name] for name in names]) for group, names in JOB_GROUPS.items()}
+GROUP_STRATEGIES |= child_groups(CHILD_OPERATIONS, {"who": who, "filter": st.none()})
 GROUP_STRATEGIES["join_late"] = join_late
 GROUP_STRATEGIES["leave"] = leave
 GROUP_STRATEGIES["cancel_awaiter"] = cancel_awaiter

@@ -14,6 +14,10 @@ PROMISE_IDS: list[str] = ["a", "b", "b.1"]
 QUEUES: list[str] = ["q1", "q2", "default"]
 TYPES: list[str] = ["t", "t", "u"]
 WORKERS: list[str] = ["w1", "w2"]
+STEPS: list[str] = ["s1", "s2", "s3", "s4", "@t"]
+"""The ids of steps after that of their job and the colon; the last one is refused."""
+FORKS: list[str] = ["f1", "f2", "f3"]
+TOPICS: list[str] = ["t", "t", "u"]
 UNIQUE_KEYS: list[Any] = ["u1", "u2"]
 GROUPS: list[Any] = ["g1", "g2"]
 CODES: list[Any] = ["E1", "E1", "E2", "WorkerCrashed"]
@@ -89,6 +93,7 @@ ONLY_OF_JOBS: list[Any] = [
     {"sentAt": 5},
     {"after": ["j1"]},
     {"afterFailed": "run"},
+    {"parent": {"id": "j1", "version": 1}},
 ]
 """Members that the job of a schedule must not have."""
 STATES: list[str] = [

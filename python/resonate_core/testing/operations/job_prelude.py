@@ -1,4 +1,4 @@
-"""The first requests of most examples: jobs that wait, gather, form a batch, run or are archived, and a task that awaits a job."""
+"""The first requests of most examples: jobs that wait, gather, form a batch, run or are archived, a workflow, a task that awaits a job."""
 
 from __future__ import annotations
 
@@ -50,4 +50,11 @@ REQUESTS = [
     request("job.suspend", NEW, id="s", version=1, awaits=["j:4", "j.3", "j2"], until="all"),
     *[job(one, "q1", after=["j1"], afterFailed="run", priority=1) for one in ("\U0001f600", "t")],
     job("u", "q2", after=["\U0001f600", "j:4"], retention=0),
+    job("w", "default", lifecycle="workflow", priority=1, retention=500),
+    request("job.claim", NEW, queues=["default"], worker="w1", lease=60_000),
+    request("job.record", NEW, id="w", version=1, steps=[{"id": "w:a", "state": "resolved"}, {"id": "w:b"}]),
+    job("w:c", "q2", parent={"id": "w", "version": 1}, priority=1),
+    job("w:d", "q1", OLD, parent={"id": "w", "version": 1}, retention=10),
+    request("job.receive", NEW, id="w", version=1, step="w:r", topic="t"),
+    request("job.send", OLD, id="w", topic="u", value={"data": "bQ=="}),
 ]

@@ -7,10 +7,11 @@ from typing import Any
 
 from ...base.rates import claimable_at
 from . import job_pools as pools
+from .job_children_resolver import CHILD_NEEDS, OF_PARENTS, ChildResolver, given
 from .job_pools import ABSENT
 from .pools import INT64_MAX
-from .resolver import NEW, Data, Operation, Resolver, request
-from .rows import Row, gathering, is_pending, job_state
+from .resolver import NEW, Data, Operation, request
+from .rows import Row, gathering, has_below, is_pending, job_state
 
 __all__ = ["FAR_AHEAD", "JobResolver"]
 
@@ -33,18 +34,14 @@ NEEDS = {
     "job_cancel": ["pending", "claimed", "running", "archived", "retry", "scheduled", "waiting"],
     "job_delete": pools.STATES,
     "job_get": pools.STATES,
+    **CHILD_NEEDS,
 }
 #: Of what is drawn of a job: the instants, in ms from now, and what is no member of this name. The rest are members as they are.
 _RELATIVE = ("goodUntil", "deadline", "sentAt")
 _RESOLVED = ("who", "tags", "process", "after")
 
 
-def given(**members: Any) -> Data:
-    """The members without those that are ABSENT."""
-    return {name: value for name, value in members.items() if value is not ABSENT}
-
-
-class JobResolver(Resolver):
+class JobResolver(ChildResolver):
     """Reads rows and changes nothing."""
 
     # The jobs of occurrences stay for a while, and the model reads all jobs at each step.
@@ -64,6 +61,8 @@ class JobResolver(Resolver):
         if operation.get("aimed") == "awaited":
             lacked = {one for row in self.pending_jobs() for one in row["job"].get("awaits", [])}
             return self.pending_of(lacked)
+        if operation.get("aimed") in ("child", "parent", "running parent"):
+            return self.fitting_below(operation["aimed"])
         if needed is None:
             return super().fitting(operation)
         jobs = [row for row in self.world.promises.values() if "job" in row]
@@ -84,6 +83,8 @@ class JobResolver(Resolver):
             return True
         if not name.startswith("job_"):
             return name in ("promise_settle", "listen") and "job" in row and row["state"] == "pending"
+        if name in OF_PARENTS and has_below(row):
+            return True
         return bool(row["callbacks"] or row["listeners"] or row["job"]["awaiters"]) and name in (
             "job_complete",
             "job_cancel",
@@ -113,13 +114,17 @@ class JobResolver(Resolver):
                 one = {"type": "t", "queue": "q1", "deadline": self.deadline(("in", 10**7)), "afterFailed": "run"}
                 return request("job.enqueue", NEW, {**one, "after": [jobs[operation["who"] % len(jobs)]["id"]]})
             return super().preparation({**operation, "name": "promise_get"})
-        needed = NEEDS.get(operation["name"])
+        needed = ["running"] if operation["aimed"] in ("child", "parent", "running parent") else NEEDS.get(operation["name"])
         if needed is None:
             return super().preparation(operation)
         known: dict[str, list[str]] = {}
         for row in self.world.promises.values():
             if "job" in row:
                 known.setdefault(job_state(row, self.world.now), []).append(row["id"])
+        if "running" in known and operation["aimed"] in ("child", "parent", "running parent"):
+            parent = known["running"][operation["who"] % len(known["running"])]
+            step = {"id": f"{parent}:{pools.STEPS[operation['who'] % 4]}"}
+            return request("job.record", NEW, {"id": parent, "version": self.job_version(parent, "right"), "steps": [step]})
         if "claimed" in known and "running" in needed:
             data = {"id": known["claimed"][0], "version": self.job_version(known["claimed"][0], "right")}
             return request("job.start", NEW, data)
@@ -256,7 +261,7 @@ class JobResolver(Resolver):
         return given(queues=queues, **{name: operation[name] for name in names})
 
     def versioned(self, operation: Operation) -> Data:
-        if not operation["name"].startswith("job_"):
+        if not operation["name"].startswith(("job_", "child_")):
             return super().versioned(operation)
         job_id = self.aim(operation)
         return {"id": job_id, "version": self.job_version(job_id, operation["version"])}
@@ -283,7 +288,7 @@ class JobResolver(Resolver):
 
     def job_fail(self, operation: Operation) -> Data:
         error = given(code=operation["code"], message=operation["message"], data=operation["data"])
-        more = given(retryable=operation["retryable"], retryAfter=operation["retryAfter"])
+        more = given(retryable=operation["retryable"], retryAfter=operation["retryAfter"], archive=operation["archive"])
         return {**self.versioned(operation), "error": error, **more}
 
     def job_snooze(self, operation: Operation) -> Data:

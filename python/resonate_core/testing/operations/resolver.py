@@ -28,6 +28,7 @@ OF_BOTH = {
     "after_enqueue": "job.enqueue",
     "after_enqueue_many": "job.enqueue_many",
     "graph_enqueue": "job.enqueue_many",
+    "child_enqueue": "job.enqueue",
     "run_gathering": "job.run",
     "job_schedule": "schedule.create",
 }

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ..._core import Store
 
-__all__ = ["Row", "RowSource", "Rows", "RowsOfStore", "gathering", "is_pending", "job_state"]
+__all__ = ["Row", "RowSource", "Rows", "RowsOfStore", "children", "gathering", "has_below", "is_pending", "job_state"]
 
 Row = dict[str, Any]
 """A row as `Store.snapshot` shows it."""
@@ -113,3 +113,14 @@ def gathering(rows: Rows, row: Row) -> list[Row]:
     names = ("queue", "type", "group")
     found = [other for other in rows.promises.values() if "gathering" in other.get("job", {})]
     return [other for other in found if all(other["job"].get(name) == job.get(name) for name in names)]
+
+
+def children(rows: Rows, job_id: str) -> list[Row]:
+    """Return the children of a job in the order in which they were made."""
+    found = [row for row in rows.promises.values() if row.get("parent") == job_id]
+    return sorted(found, key=lambda row: row["number"])
+
+
+def has_below(row: Row) -> bool:
+    """Return whether a row is a job that has children or messages."""
+    return bool({"steps", "messages"} & row.get("job", {}).keys())
