@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from . import job_pools as pools
 from .drawing import Fields, operation, pick, settle_fields, still
@@ -64,7 +67,7 @@ def child_operations(versioned: Fields, whom: Fields, job_fields: Fields) -> dic
     }
 
 
-def child_groups(operations: dict[str, Fields], cancelled: Fields) -> dict[str, object]:
+def child_groups(operations: dict[str, Fields], cancelled: Fields) -> dict[str, SearchStrategy[Any]]:
     """Return the operations in groups, each of which is one rule of the random machines.
 
     Args:
