@@ -60,6 +60,7 @@ def populate(client: JobClient) -> None:
             client.administer("cancel", id, now=now).must()
     gather(client)
     wait(client)
+    flow(client)
     client.store.tick(100)
 
 
@@ -102,6 +103,38 @@ def wait(client: JobClient) -> None:
     client.settle("graph-short", now=56).must()
 
 
+def flow(client: JobClient) -> None:
+    """Creates, in a queue of its own: a running workflow that started over, with steps of each kind, messages that are read and unread, a
+    child job with a step and a message; a fork of it; and a finished workflow whose removal waits for a child job."""
+    in_queue = {"queue": "flows", "type": "t", "lifecycle": "workflow"}
+    for id in ("flow", "flow-over"):
+        client.enqueue(id, now=60, priority=1, payload=X, **in_queue).must()
+        client.run_one(id, now=60, queues=["flows"], lease=10**9)
+    client.message("news", "flow", 61, key="k", value=X).must()
+    client.record("old", id="flow", now=61).must()
+    client.start_over("flow", now=62, args=X).must()
+    client.run_one("flow", now=62, queues=["flows"], lease=10**9)
+    steps = [
+        {"id": "a", "state": "resolved", "value": X},
+        {"id": "b", "timeoutIn": 30},
+        {"id": "c", "param": X, "tags": {"team": "blue"}},
+    ]
+    client.record(*steps, id="flow", version=2, now=63).must()
+    client.receive("read", "news", "flow", 2, 64).must()
+    client.receive("open", "news", "flow", 2, 64, timeoutIn=10**9).must()
+    for n, topic in enumerate(("other", "other", "news")):
+        client.message(topic, "flow", 65 + n, value=X).must()
+    client.child("flow:child", "flow", 2, 68, **in_queue).must()
+    client.run_one("flow:child", now=68, queues=["flows"], lease=10**9)
+    client.record({"id": "a", "state": "rejected", "value": X}, "b", id="flow:child", now=69).must()
+    client.message("t", "flow:child", 69).must()
+    client.fork("b", "flow-fork", "flow", 70).must()
+    client.record("a", id="flow-over", now=71).must()
+    client.child("flow-kept", "flow-over", now=71, **in_queue).must()
+    client.complete("flow-over", now=72).must()
+    client.administer("delete", "flow-over", now=73).must()
+
+
 ENDINGS = {"completed": "completes", "archived": "fails", "cancelled": "cancels", "expired": "lapses", "adopted": "waits"}
 
 
@@ -133,9 +166,32 @@ def send_more_requests(client: JobClient, now: int = 1_000) -> list[Any]:
         client.administer("delete", "graph-done", now=now + 20),
         client.settle("graph-open", now=now + 21),
     ]
+    replies += go_with_the_flow(client, now + 30)
     steps = client.store.tick(now + 200_000)
     replies.append([(s.kind, s.id, s.at, s.now) for s in steps])
     replies.append(client.send("job.search", {}, now + 200_000))
     replies.append(client.claim(1, ["together"], "w9", now=now + 200_000))
     replies.append(client.send("job.stats", {}, now + 200_001))
     return replies
+
+
+def go_with_the_flow(client: JobClient, now: int) -> list[Any]:
+    """Sends requests on what `flow` left; returns every reply."""
+    replies = [
+        client.history("flow", now, limit=3),
+        client.message("news", "flow", now + 1, key="k"),
+        client.message("other", "flow", now + 1),
+        client.receive("more", "other", "flow", 2, now + 2),
+        client.record("a", {"id": "c", "state": "rejected"}, "d", id="flow", version=2, now=now + 3),
+        client.start_over("flow", 2, now=now + 4),
+        client.complete("flow:child", now=now + 5),
+        client.fork("read", "flow-fork-2", "flow", now + 6),
+        client.start_over("flow", 2, now=now + 7, args=X),
+        client.history("flow-fork", now + 8),
+        client.history("flow-fork-2", now + 8),
+        client.claim(3, ["flows"], "w9", 10**9, now=now + 9),
+        client.administer("cancel", "flow-kept", now=now + 10),
+        client.administer("cancel", "flow", now=now + 11),
+        client.administer("delete", "flow", now=now + 12),
+    ]
+    return replies + [client.get(id, now + 13) for id in ("flow", "flow:a", "flow:@news:k", "flow-over", "flow-fork:a")]

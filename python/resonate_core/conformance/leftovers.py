@@ -42,7 +42,8 @@ class Leftovers:
         """Note the rows of a scene, from its model."""
         stored = twin.model.snapshot()
         rows = stored["promises"]
-        self.made += len(rows)
+        # Steps and messages go with their jobs.
+        self.made += sum("job" in row or not {"parent", "message"} & row.keys() for row in rows)
         self.promises |= {row["id"] for row in rows if row["state"] == "pending" and "job" not in row}
         self.jobs |= {row["id"] for row in rows if "job" in row}
         self.schedules |= {row["id"] for row in stored["schedules"]}
