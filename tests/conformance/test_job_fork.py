@@ -103,12 +103,12 @@ def test_the_lifecycle_goes_on(client: JobClient) -> None:
 
 def test_a_fork_of_a_child_is_no_child(client: JobClient) -> None:
     running(client)
-    client.child("j:c", J, now=1).must()
+    client.child("j:c", J, now=1, tags={"resonate:origin": "other", "team": "blue"}).must()
     assert client.run_one("j:c", now=2) == 1
     client.record("x", id="j:c", now=3).must()
     client.fork("x", "j:n", "j:c", 4).must()
     assert ids(client) == ["c"] and client.job(J)["steps"] == 1
-    assert client.job("j:n")["tags"] == client.job("j:c")["tags"]
+    assert client.job("j:n")["tags"] == {"resonate:origin": "other", "team": "blue"}, "the tags that it was given itself"
     client.administer("delete", "j:n", now=5).must()
 
 

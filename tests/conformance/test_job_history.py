@@ -104,11 +104,12 @@ def test_a_cursor_is_a_place(client: JobClient) -> None:
     client.record("b", "d", id=J, now=5).must()
     assert ids(client, cursor="5:j:a") == ["b", "d"]
     assert ids(client, cursor="5:j:c") == ["d"]
+    assert ids(client, cursor="") == ["b", "d"]
     assert ids(client, cursor="4:z") == ["b", "d"]
     assert ids(client, cursor="5:z") == [] and ids(client, cursor="9:a:b") == []
 
 
-@pytest.mark.parametrize("cursor", ["", "j:a", "5", "5:", ":j:a", "-1:j:a", "+5:j:a", " 5:j:a", "5.0:j:a", f"{2**63}:j:a", 5])
+@pytest.mark.parametrize("cursor", ["j:a", "5", "5:", ":j:a", "-1:j:a", "+5:j:a", " 5:j:a", "5.0:j:a", f"{2**63}:j:a", 5])
 def test_what_is_no_cursor(client: JobClient, cursor: Any) -> None:
     running(client)
     client.history(J, cursor=cursor).must(400)

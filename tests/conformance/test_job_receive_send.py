@@ -109,9 +109,9 @@ def test_a_receive_is_a_child(client: JobClient) -> None:
     sound(client)
 
 
-@pytest.mark.parametrize("timeout", [None, 0, 10, MAX])
+@pytest.mark.parametrize("timeout", [None, 1, 10, MAX])
 def test_a_message_that_is_there(client: JobClient, timeout: int | None) -> None:
-    """Whatever time the receive has, it is resolved at once, even with none."""
+    """Whatever time the receive has, it is resolved at once."""
     running(client)
     send(client, "b", now=2)
     given = {} if timeout is None else {"timeoutIn": timeout}
@@ -129,6 +129,9 @@ def test_a_receive_at_its_deadline_takes_no_message(client: JobClient) -> None:
     send(client, "b", now=12)
     assert [state_of(client, f"j:{name}") for name in ("first", "second")] == ["rejected_timedout", "resolved"]
     assert receive(client, "none", now=13, timeoutIn=0) == "rejected_timedout"
+    send(client, "left", "u", now=13)
+    assert receive(client, "also none", "u", now=13, timeoutIn=0) == "rejected_timedout", "it is at its deadline"
+    assert receive(client, "some", "u", now=13) == "left"
     send(client, "c", now=14)
     assert receive(client, "third", now=15) == "c"
     sound(client)
@@ -274,12 +277,13 @@ def test_an_id_of_something_else(client: JobClient, kind: str) -> None:
 
 
 def test_a_number_that_is_taken(client: JobClient) -> None:
-    """The number is that of the messages that the job got, so the next attempt has the same."""
+    """It is passed over, so that the promise of somebody else keeps no message away."""
     running(client)
-    client.create("j:@t:#1", now=1).must()
-    for _ in range(2):
-        client.message("t", J, 2).must(409)
-    assert send(client, "b", "u", now=3) == "j:@u:#1" and send(client, "c", now=4) == "j:@t:#2"
+    for number in (1, 2, 4):
+        client.create(f"j:@t:#{number}", now=1).must()
+    assert send(client, "a", "u", now=2) == "j:@u:#1"
+    assert [send(client, text, now=3) for text in ("b", "c")] == ["j:@t:#3", "j:@t:#5"]
+    assert send(client, "d", "u", now=4) == "j:@u:#6"
 
 
 def test_messages_of_a_job_whose_id_begins_alike(client: JobClient) -> None:

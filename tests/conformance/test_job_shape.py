@@ -199,7 +199,7 @@ BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
                 {"tags": []},
                 {"tags": {"resonate:target": ""}},
                 {"tags": {"resonate:delay": "5"}},
-                {"tags": {"resonate:delay": "x", "resonate:target": "a:b"}},
+                {"tags": {"resonate:delay": "5", "resonate:target": "a:b"}},
                 {"timeoutIn": -1},
                 {"timeoutIn": "5"},
                 {"timeoutIn": 1.5},
@@ -256,7 +256,7 @@ BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
             {"limit": 0},
             {"limit": 1001},
             {"limit": "5"},
-            *({"cursor": cursor} for cursor in (5, "", "held:a", "5", "5:", ":held:a", "-5:held:a", f"{2**63}:a")),
+            *({"cursor": cursor} for cursor in (5, "held:a", "5", "5:", ":held:a", "-5:held:a", f"{2**63}:a")),
         ],
     ),
     "job.start_over": (

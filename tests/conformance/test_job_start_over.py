@@ -37,7 +37,7 @@ def test_the_record(client: JobClient) -> None:
 
 
 def test_again_and_again(client: JobClient) -> None:
-    """Each run has its own steps, with the ids of the run before; without args, they are empty."""
+    """Each run has its own steps, with the ids of the run before, and its own args."""
     running(client)
     for run in range(1, 4):
         (record,) = client.record({"id": "a", "state": "resolved", "value": {"data": str(run)}}, id=J, version=run).must()[
@@ -46,9 +46,9 @@ def test_again_and_again(client: JobClient) -> None:
         assert data_of(record["value"]) == str(run)
         args = {} if run == 2 else {"args": {"data": str(run)}}
         job = client.start_over(J, run, now=10 * run, **args).must()["job"]
-        assert (job["restarts"], data_of(job["args"])) == (run, "" if run == 2 else str(run))
+        assert (job["restarts"], data_of(job.get("args", {}))) == (run, "" if run == 2 else str(run))
         assert client.run_one(J, now=10 * run + 1) == run + 1
-        assert data_of(client.job(J)["args"]) == ("" if run == 2 else str(run)), "the next attempt reads them"
+        assert data_of(client.job(J).get("args", {})) == ("" if run == 2 else str(run)), "the next attempt reads them"
     done = client.complete(J, 4, now=100).must()["job"]
     assert (done["restarts"], data_of(done["args"])) == (3, "3")
     sound(client)
@@ -76,6 +76,16 @@ def test_retries_begin_anew(client: JobClient) -> None:
         client.fail(J, version, now=version, retryAfter=0).must()
     assert client.run_one(J, now=3) == 3 and client.job(J)["retryCount"] == 2
     assert client.start_over(J, 3, now=4).must()["job"]["retryCount"] == 0
+
+
+def test_the_errors_of_this_run_are_forgotten(client: JobClient) -> None:
+    client.enqueue(J, now=0).must()
+    client.run_one(J, now=1)
+    client.fail(J, now=2, retryAfter=0).must()
+    assert {"error", "failedAt"} & set(client.job(J)) == {"error"}
+    client.run_one(J, now=3)
+    job = client.start_over(J, 2, now=4).must()["job"]
+    assert not {"error", "failedAt"} & set(job) and [one["outcome"] for one in job["attempts"]] == ["failed", "completed"]
 
 
 def test_it_loses_its_place(client: JobClient) -> None:

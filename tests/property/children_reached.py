@@ -39,29 +39,34 @@ def by_change(reached, before, after, fired):
     for row in gone:
         by_end(reached, row, old, new)
     removed = {one["id"] for one in fired if one["kind"] == "job_retention"}
-    reached["removed", "with its job"] += any(row["id"] in removed and row.get("parent") in removed for row in gone)
+    reached["removed", "with its job"] += any(row["id"] in removed and parent_of(row) in removed for row in gone)
+
+
+def parent_of(row):
+    """The id of the job to which a row belongs, or None."""
+    return row.get("child", {}).get("parent")
 
 
 def by_birth(reached, row, rows):
-    if "message" in row:
-        reached["message", "delivered at once" if "read" in row["message"] else "unread"] += 1
-    if "parent" not in row:
-        return
-    kind = "a job" if "job" in row else "a receive" if "receives" in row else "a call" if "task" in row else "a step"
-    reached["child", kind] += 1
-    reached["child", "a settled step"] += kind == "a step" and row["state"] != "pending"
-    parent = rows.get(row["parent"], {})
-    reached["child", "a copy"] += parent.get("job", {}).get("state") == "pending" and row["createdAt"] == parent["createdAt"]
-    reached["child", "of a child job"] += "parent" in parent
+    kind = row.get("child", {}).get("kind")
+    if kind == "message":
+        reached["message", "unread" if "unread" in row["child"] else "delivered at once"] += 1
+    elif kind is not None:
+        name = {"job": "a job", "receive": "a receive"}.get(kind, "a call" if "task" in row else "a step")
+        reached["child", name] += 1
+        reached["child", "a settled step"] += name == "a step" and row["state"] != "pending"
+        parent = rows.get(parent_of(row), {})
+        reached["child", "a copy"] += parent.get("job", {}).get("state") == "pending" and row["createdAt"] == parent["createdAt"]
+        reached["child", "of a child job"] += "child" in parent
 
 
 def by_course(reached, old, row):
-    reached["message", "read later"] += "read" in row.get("message", {}) and "read" not in old["message"]
-    if "parent" in row:
+    reached["message", "read later"] += "unread" in old.get("child", {}) and "unread" not in row["child"]
+    if "child" in row:
         reached["child", "adopted"] += "job" in row and "job" not in old
         reached["child", "timed out"] += row["state"] == "rejected_timedout" != old["state"]
         error = row.get("job", {}).get("error", {})
-        followed = error.get("message") == f'the awaiter "{row["parent"]}" was cancelled'
+        followed = error.get("message") == f'the awaiter "{parent_of(row)}" was cancelled'
         reached["child", "cancelled with its parent"] += followed and old["state"] == "pending"
     if "job" in old and "job" in row:
         reached["child", "a job without retries used"] += row["job"]["retryCount"] < old["job"]["retryCount"]
@@ -70,9 +75,11 @@ def by_course(reached, old, row):
 
 
 def by_end(reached, row, old, new):
-    if "message" in row:
-        reached["removed", "a message"] += 1
-    if "parent" in row:
-        reached["removed", "a child job" if "job" in row else "a step"] += 1
-        reached["removed", "below a child job"] += "parent" in old.get(row["parent"], {})
-        reached["removed", "at a start_over"] += new.get(row["parent"], {}).get("job", {}).get("state") == "pending"
+    kind = row.get("child", {}).get("kind")
+    if kind is None:
+        return
+    reached["removed", "a message" if kind == "message" else "a child job" if "job" in row else "a step"] += 1
+    reached["removed", "below a child job"] += "child" in old.get(parent_of(row), {})
+    reached["removed", "at a start_over"] += (
+        kind != "message" and new.get(parent_of(row), {}).get("job", {}).get("state") == "pending"
+    )

@@ -10,63 +10,57 @@ TERMINAL = ("completed", "failed", "cancelled", "expired")
 
 def is_below(row):
     """Whether a row is a child or a message of a job."""
-    return "parent" in row or "message" in row
-
-
-def owner_of(row):
-    """The id of the job to which a child or a message belongs."""
-    return row["parent"] if "parent" in row else row["message"]["job"]
+    return "child" in row
 
 
 def of_a_state(snapshot):
     """Each child and message has its job, which counts them."""
     rows = {row["id"]: row for row in snapshot["promises"]}
     below = [row for row in rows.values() if is_below(row)]
-    broken = [("job_of_child", row["id"]) for row in below if "job" not in rows.get(owner_of(row), {})]
+    broken = [("job_of_child", row["id"]) for row in below if "job" not in rows.get(row["child"]["parent"], {})]
     for row in rows.values():
         if "job" in row:
-            broken += [
-                (name, row["id"])
-                for name, holds in facts(row, [one for one in below if owner_of(one) == row["id"]]).items()
-                if not holds
-            ]
-        elif "receives" in row and "parent" not in row:
-            broken.append(("receive_of_nobody", row["id"]))
+            own = [one for one in below if one["child"]["parent"] == row["id"]]
+            broken += [(name, row["id"]) for name, holds in facts(row["job"], own).items() if not holds]
     return broken
 
 
-def facts(row, below):
-    job = row["job"]
-    numbers = [one["number"] for one in below if "parent" in one]
-    sent = [one["message"]["number"] for one in below if "message" in one]
+def facts(job, below):
+    numbers = [one["child"]["number"] for one in below]
+    children = [one for one in below if one["child"]["kind"] != "message"]
+    messages = [one for one in below if one["child"]["kind"] == "message"]
+    unread = [one for one in below if "unread" in one["child"]]
     return {
-        "child_count": job.get("steps", 0) == len(numbers) and job.get("steps") != 0,
-        "message_count": job.get("messages", 0) == len(sent) and job.get("messages") != 0,
+        "child_count": job.get("steps", 0) == len(children) and job.get("steps") != 0,
+        "unread_count": job.get("unread", 0) == len(unread) <= 1000 and job.get("unread") != 0,
         "child_numbers": len(set(numbers)) == len(numbers) and all(0 < one <= job["made"] for one in numbers),
-        "message_numbers": len(set(sent)) == len(sent) and all(0 < one <= job["sent"] for one in sent),
-        "messages_settled": all(one["state"] == "resolved" for one in below if "message" in one),
+        "messages_resolved": all(one["state"] == "resolved" and "job" not in one for one in messages),
+        "only_messages_are_unread": all(one in messages for one in unread),
         "children_external": all(one["external"] for one in below),
-        "unread": sum("read" not in one["message"] for one in below if "message" in one) <= 1000,
     }
 
 
 def of_a_change(before, after):
     """The mark of a child never changes, and it goes only with its job, or after it, or when the job starts over."""
-    rows = {row["id"]: row for row in after["promises"]}
+    old_rows, rows = ({row["id"]: row for row in snapshot["promises"]} for snapshot in (before, after))
     broken = []
-    for old in before["promises"]:
+    for old in filter(is_below, old_rows.values()):
         new = rows.get(old["id"])
-        if not is_below(old):
-            continue
-        if new is not None and new["createdAt"] == old["createdAt"]:
-            broken += [("child_mark", old["id"])] * any(old.get(name) != new.get(name) for name in ("parent", "number", "receives"))
-        if new is None and not may_go(old, {row["id"]: row for row in before["promises"]}, rows):
+        if new is not None and new["createdAt"] == old["createdAt"] and without_use(new) != without_use(old):
+            broken.append(("child_mark", old["id"]))
+        if new is None and not may_go(old, old_rows, rows):
             broken.append(("child_vanished", old["id"]))
     return broken
 
 
+def without_use(row):
+    """The mark of a row, whether or not it was read."""
+    return {**row.get("child", {}), "unread": None}
+
+
 def may_go(old, before, after):
-    job = after.get(owner_of(old))
-    if job is None or job["createdAt"] != before[owner_of(old)]["createdAt"] or job["job"]["state"] in TERMINAL:
+    parent = old["child"]["parent"]
+    job = after.get(parent)
+    if job is None or job["createdAt"] != before[parent]["createdAt"] or job["job"]["state"] in TERMINAL:
         return True
-    return "parent" in old and job["job"].get("restarts", 0) > before[owner_of(old)]["job"].get("restarts", 0)
+    return old["child"]["kind"] != "message" and job["job"].get("restarts", 0) > before[parent]["job"].get("restarts", 0)

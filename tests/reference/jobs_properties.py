@@ -72,7 +72,9 @@ def waits(jobs, snapshot):
 
 def keepers_fit(row):
     kept_by = row.get("keptBy")
-    return kept_by is None or (kept_by != [] and len(set(kept_by)) == len(kept_by) and "job" in row and row["state"] != "pending")
+    return kept_by is None or (
+        kept_by != [] and len(set(kept_by)) == len(kept_by) and ("job" in row or "child" in row) and row["state"] != "pending"
+    )
 
 
 def gathering_groups(jobs):

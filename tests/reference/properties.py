@@ -115,4 +115,4 @@ def of_a_change(before, after, one_request=True):
 
 def without_use(row):
     """A row without the mark of a message that was read."""
-    return {**row, "message": {**row["message"], "read": None}} if "message" in row else row
+    return {**row, "child": children_properties.without_use(row), "keptBy": None} if "child" in row else row

@@ -43,7 +43,7 @@ class Leftovers:
         stored = twin.model.snapshot()
         rows = stored["promises"]
         # Steps and messages go with their jobs.
-        self.made += sum("job" in row or not {"parent", "message"} & row.keys() for row in rows)
+        self.made += sum("job" in row or "child" not in row for row in rows)
         self.promises |= {row["id"] for row in rows if row["state"] == "pending" and "job" not in row}
         self.jobs |= {row["id"] for row in rows if "job" in row}
         self.schedules |= {row["id"] for row in stored["schedules"]}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 
-from . import jobs_course as course, jobs_leaving as leaving
+from . import jobs_children as children, jobs_course as course, jobs_leaving as leaving
 from .jobs_policy import error, error_value
 from .world import id_order, project, settle
 
@@ -25,7 +25,7 @@ def is_cancelled(world, awaiter_id):
 
 def cancels(row, awaited):
     """A job cancels only its children of all that it awaits, unless it was a promise before it became a job."""
-    return "job" not in row or "adopted" in row["job"] or awaited.get("parent") == row["id"]
+    return "job" not in row or "adopted" in row["job"] or children.is_child(awaited, row["id"])
 
 
 def first_awaited(world, row):

@@ -1,7 +1,8 @@
-"""Children of a job: the mark of each, their tags of lineage, and what is below a job (JOBS 9).
+"""Children and messages of a job: the mark of each, their tags of lineage, and what is below a job (JOBS 9).
 
-The row of a child has ``parent``, the job's id, and ``number``, its place among the children that the job ever made. The job's row has
-``made``, the last of these numbers, and ``steps``, how many children are stored.
+The row of each has ``child``: its ``parent``, its ``kind`` (record, receive, job or message), its ``number`` among all that the job ever
+made or got, and ``unread`` for a message that no receive has taken. The job's row has ``made``, the last of these numbers, and ``steps``,
+how many children are stored; messages do not count as children.
 """
 
 from __future__ import annotations
@@ -13,12 +14,22 @@ from .world import id_order, project
 
 def is_child(row, job_id):
     """Whether a row is a child of this job."""
-    return row.get("parent") == job_id
+    return parent_of(row) == job_id and row["child"]["kind"] != "message"
+
+
+def parent_of(row):
+    """The id of the job to which a row belongs, or None."""
+    return row.get("child", {}).get("parent")
+
+
+def below(world, job_id):
+    """The stored rows of a job's children and messages, in the order in which they were made."""
+    return sorted((row for row in world.promises.values() if parent_of(row) == job_id), key=lambda row: row["child"]["number"])
 
 
 def children_of(world, job_id):
     """The stored rows of a job's children, in the order in which they were made."""
-    return sorted((row for row in world.promises.values() if is_child(row, job_id)), key=lambda row: row["number"])
+    return [row for row in below(world, job_id) if row["child"]["kind"] != "message"]
 
 
 def place(row):
@@ -27,7 +38,7 @@ def place(row):
 
 
 def lineage(parent, child_id=None):
-    """The tags of lineage of a child; ``child_id`` is that of a job, which begins a branch of its own."""
+    """The tags of lineage of a child; ``child_id`` is that of a job or a call, which begins a branch of its own."""
     tags, job_id = parent["tags"], parent["id"]
     return {
         "resonate:origin": tags.get("resonate:origin", job_id),
@@ -38,21 +49,28 @@ def lineage(parent, child_id=None):
     }
 
 
-def add(row, parent):
-    """Marks a new row as a child of a job. A child is progress, so the job's retries begin anew."""
+def mark(row, parent, kind):
+    """Marks a new row as one that belongs to a job."""
     job = parent["job"]
     job["made"] = job.get("made", 0) + 1
-    job["steps"] = job.get("steps", 0) + 1
-    job["retryCount"] = 0
-    row["parent"] = parent["id"]
-    row["number"] = job["made"]
+    row["child"] = {"parent": parent["id"], "kind": kind, "number": job["made"]}
+
+
+def add(row, parent, kind):
+    """Marks a new row as a child of a job. A child is progress, so the job's retries begin anew."""
+    mark(row, parent, kind)
+    count(parent["job"], "steps", 1)
+    parent["job"]["retryCount"] = 0
 
 
 def forget(world, row):
-    """The parent of a child that is deleted has one child less."""
-    parent = world.promises.get(row.get("parent"))
-    if parent is not None:
+    """Deletes one row; its job, if it has one, counts it no longer."""
+    parent = world.promises.get(parent_of(row))
+    if parent is not None and row["child"]["kind"] != "message":
         count(parent["job"], "steps", -1)
+    elif parent is not None and "unread" in row["child"]:
+        count(parent["job"], "unread", -1)
+    del world.promises[row["id"]]
 
 
 def count(job, name, by):
@@ -79,7 +97,7 @@ def is_final(world, row):
 
 def is_spared(world, row):
     """Whether a row is a child of a job that is not final, which may still read it."""
-    parent = world.promises.get(row.get("parent"))
+    parent = world.promises.get(parent_of(row))
     return parent is not None and not is_final(world, parent)
 
 

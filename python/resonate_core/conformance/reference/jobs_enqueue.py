@@ -140,7 +140,7 @@ def enqueue_one(world, data):
         raise Refused(409, f"{job_id!r} is there, and a job with after adopts no promise")
     if row is not None and data["parent"] is not None:
         raise Refused(409, f"{job_id!r} is there, and a job with a parent adopts no promise")
-    parent = None if data["parent"] is None else jobs_found.find_in_state(world, data["parent"], "running")
+    parent = None if data["parent"] is None else parent_of(world, data["parent"])
     if data["uniqueKey"] is not None:
         check_key(world, data)
     jobs_waiting.awaited_rows(world, data["after"] or [], data["dialect"])
@@ -148,11 +148,23 @@ def enqueue_one(world, data):
     return insert(world, data, row) if parent is None else insert_child(world, data, parent)
 
 
+def parent_of(world, named):
+    """The stored row of a parent. One that does not exist does not run either.
+
+    Raises:
+        Refused: With 409.
+    """
+    try:
+        return jobs_found.find_in_state(world, named, "running")
+    except Refused as refused:
+        raise Refused(409, refused.message) from None
+
+
 def insert_child(world, data, parent):
     """Stores a child job; its parent awaits it from the beginning, unless it is settled at once."""
     tags = {**children.lineage(parent, data["id"]), **data["tags"]}
     row = insert(world, {**data, "tags": tags}, None)
-    children.add(row, parent)
+    children.add(row, parent, "job")
     if project(row, world.now)["state"] == "pending":
         promises.add_callback(row, parent["id"])
     return row

@@ -42,7 +42,7 @@ def fork(world, data, dialect):
     last = next((one for one in made if one["id"] == data["from"]), None)
     if last is None:
         raise Refused(422, f"{data['from']!r} is no step of job {old!r}")
-    seen = [project(one, world.now) for one in made if one["number"] < last["number"]]
+    seen = [project(one, world.now) for one in made if one["child"]["number"] < last["child"]["number"]]
     if len(seen) > MOST_COPIED:
         raise Refused(422, f"{len(seen)} steps before {data['from']!r}")
     for one in seen:
@@ -58,9 +58,16 @@ def fork(world, data, dialect):
     return 200, jobs_enqueue.answer(world, job)
 
 
+def own_tags(world, row):
+    """The tags of a job without those of lineage that its parent gave it."""
+    parent = world.promises.get(children.parent_of(row))
+    given = {} if parent is None else children.lineage(parent, row["id"])
+    return {name: text for name, text in row["tags"].items() if given.get(name) != text}
+
+
 def insert_job(world, row, new_id, dialect):
     """Stores the new job; returns its row."""
-    promise = {"id": new_id, "timeoutAt": INT64_MAX, "param": course.payload_of(row), "tags": row["tags"], "ikc": None}
+    promise = {"id": new_id, "timeoutAt": INT64_MAX, "param": course.payload_of(row), "tags": own_tags(world, row), "ikc": None}
     found = promises.insert(world, copy.deepcopy(promise), dialect)
     found["external"] = True
     found["job"] = copy.deepcopy({name: row["job"][name] for name in POLICY if name in row["job"]})
@@ -92,4 +99,4 @@ def insert_copy(world, seen, job, old):
         settle(row, seen["state"], copy.deepcopy(seen["value"]), world.now)
     if target(row) is not None:
         row["task"] = {"state": "fulfilled", "acquisitions": 0, "resumes": []}
-    children.add(row, job)
+    children.add(row, job, "record")

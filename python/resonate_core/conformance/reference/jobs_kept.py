@@ -10,8 +10,8 @@ MOST_TAKEN = 10_000
 
 
 def keep(row, job_id):
-    """Makes a job a keeper of a settled job; other promises have no keepers, since only a purge removes them."""
-    if "job" in row and job_id not in row.get("keptBy", []):
+    """Makes a job a keeper of a settled job or child; other promises have no keepers, since only a purge removes them."""
+    if ("job" in row or "child" in row) and job_id not in row.get("keptBy", []):
         row.setdefault("keptBy", []).append(job_id)
 
 

@@ -5,7 +5,7 @@ Every change that ends the wait calls this first, whatever the reason: a wake-up
 
 from __future__ import annotations
 
-from . import jobs_groups as groups
+from . import jobs_children as children, jobs_groups as groups
 
 
 def leave(world, row, cancelled=False):
@@ -18,7 +18,7 @@ def leave(world, row, cancelled=False):
     groups.leave(world, row)
     for one in row.get("job", {}).get("awaits", []):
         awaited = world.promises.get(one, {"callbacks": []})
-        is_child_job = "job" in awaited and awaited.get("parent") == row["id"]
+        is_child_job = "job" in awaited and children.is_child(awaited, row["id"])
         cancels = "adopted" in row["job"] and "cancelWithAwaiters" in awaited.get("job", {})
         if row["id"] in awaited["callbacks"] and not is_child_job and not (cancelled and cancels):
             awaited["callbacks"].remove(row["id"])

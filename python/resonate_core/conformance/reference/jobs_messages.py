@@ -1,6 +1,7 @@
 """Messages to a job: job.send leaves one for a topic, job.receive takes the oldest (JOBS 9).
 
-The row of a receive has ``receives``, its topic.
+The tag ``resonate:topic`` of a message and of a receive has the topic. The job's row has ``unread``, how many messages no receive has
+taken, and ``sent``, the last number that was the key of a message.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from . import (
     jobs_children as children,
     jobs_course as course,
     jobs_found,
-    jobs_mailbox as mailbox,
     jobs_record as records,
     promises,
 )
@@ -17,49 +17,67 @@ from .shape import Refused
 from .world import INT64_MAX, project, settle
 
 MOST_UNREAD = 1000
+TOPIC = "resonate:topic"
 
 
 def send(world, data, dialect):
     row = jobs_found.find(world, data["id"])
-    keyless = data["key"] is None
-    key = f"#{row['job'].get('keyless', 0) + 1}" if keyless else data["key"]
-    message_id = f"{data['id']}:@{data['topic']}:{key}"
+    number = None if data["key"] is not None else next_number(world, row, data["topic"])
+    message_id = id_of(row, data["topic"], f"#{number}" if data["key"] is None else data["key"])
     found = world.promises.get(message_id)
-    if found is not None and found.get("message", {}).get("job") != data["id"]:
+    if found is not None and not is_message(found, row):
         raise Refused(409, f"{message_id!r} is no message of job {data['id']!r}")
     if found is None:
         state = project(row, world.now)["job"]["state"]
         if state in course.TERMINAL:
             raise Refused(409, f"job {data['id']!r} is {state}")
-        if len(mailbox.unread(world, data["id"])) >= MOST_UNREAD:
+        if row["job"].get("unread", 0) >= MOST_UNREAD:
             raise Refused(422, f"{MOST_UNREAD} messages of job {data['id']!r} are unread")
-        found = leave(world, row, message_id, data, keyless, dialect)
+        found = leave(world, row, message_id, data, dialect)
+        if number is not None:
+            row["job"]["sent"] = number
     return 200, promises.answer(world, found, dialect)
 
 
-def leave(world, row, message_id, data, keyless, dialect):
+def id_of(row, topic, key):
+    return f"{row['id']}:@{topic}:{key}"
+
+
+def is_message(found, row):
+    """Whether a promise is a message of this job."""
+    return children.parent_of(found) == row["id"] and found["child"]["kind"] == "message"
+
+
+def next_number(world, row, topic):
+    """The number of the next message without a key; a number whose id something else has is passed over."""
+    number = row["job"].get("sent", 0) + 1
+    while id_of(row, topic, f"#{number}") in world.promises:
+        number += 1
+    return number
+
+
+def leave(world, row, message_id, data, dialect):
     """Stores a new message, and delivers it if a receive waits for it; returns its row."""
-    job = row["job"]
-    job["messages"] = job.get("messages", 0) + 1
-    job["sent"] = job.get("sent", 0) + 1
-    if keyless:
-        job["keyless"] = job.get("keyless", 0) + 1
-    created = {"id": message_id, "timeoutAt": INT64_MAX, "param": {}, "tags": {}, "ikc": None}
+    tags = {**children.lineage(row), TOPIC: data["topic"]}
+    created = {"id": message_id, "timeoutAt": INT64_MAX, "param": {}, "tags": tags, "ikc": None}
     message = promises.insert(world, created, dialect)
     message["external"] = True
-    message["message"] = {"job": row["id"], "topic": data["topic"], "number": job["sent"]}
+    children.mark(message, row, "message")
     settle(message, "resolved", data["value"], world.now)
     waiting = first_receive(world, row["id"], data["topic"])
     if waiting is not None:
         promises.settle_pending(world, waiting, {"state": "resolved", "value": dict(data["value"]), "iku": None})
-        message["message"]["read"] = True
+    else:
+        message["child"]["unread"] = True
+        children.count(row["job"], "unread", 1)
     return message
 
 
 def first_receive(world, job_id, topic):
     """The oldest receive of the topic that is pending now, or None."""
     for child in children.children_of(world, job_id):
-        if child.get("receives") == topic and project(child, world.now)["state"] == "pending":
+        is_receive = child["child"]["kind"] == "receive" and child["tags"][TOPIC] == topic
+        if is_receive and project(child, world.now)["state"] == "pending":
             return child
     return None
 
@@ -75,14 +93,18 @@ def receive(world, data, dialect):
 
 def wait_for_message(world, data, parent, dialect):
     """Stores a new receive, which takes the oldest unread message of its topic; returns its row."""
-    message = next((one for one in mailbox.unread(world, data["id"]) if one["message"]["topic"] == data["topic"]), None)
-    # With a message, the deadline does not matter: a receive that would not wait at all still finds it.
-    timeout_at = INT64_MAX if message is not None and data["timeoutIn"] == 0 else records.deadline_in(world, data["timeoutIn"])
-    tags = {**children.lineage(parent), "resonate:topic": data["topic"]}
+    tags = {**children.lineage(parent), TOPIC: data["topic"]}
+    timeout_at = records.deadline_in(world, data["timeoutIn"])
     created = {"id": data["step"], "timeoutAt": timeout_at, "param": {}, "tags": tags, "ikc": None}
-    row = records.insert(world, created, parent, dialect)
-    row["receives"] = data["topic"]
-    if message is not None:
+    row = records.insert(world, created, parent, "receive", dialect)
+    message = next((one for one in children.below(world, data["id"]) if is_unread(one, data["topic"])), None)
+    # A receive without time is at its deadline already, and takes none.
+    if message is not None and row["state"] == "pending":
         settle(row, "resolved", dict(message["value"]), world.now)
-        message["message"]["read"] = True
+        del message["child"]["unread"]
+        children.count(parent["job"], "unread", -1)
     return row
+
+
+def is_unread(row, topic):
+    return "unread" in row["child"] and row["tags"][TOPIC] == topic

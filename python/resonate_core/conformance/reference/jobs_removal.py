@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import jobs_children as children, jobs_kept, jobs_mailbox as mailbox
+from . import jobs_children as children, jobs_kept
 from .world import later, project
 
 SOONEST, LATEST = 1000, 3_600_000
@@ -41,7 +41,7 @@ def is_hindered(world, row):
 
 def rows_below(world, row):
     """The children and the messages of a job, in the order in which they go."""
-    return sorted(children.children_of(world, row["id"]) + mailbox.messages_of(world, row["id"]), key=children.place)
+    return sorted(children.below(world, row["id"]), key=children.place)
 
 
 def first_below(world, row):
@@ -51,19 +51,12 @@ def first_below(world, row):
     return row
 
 
-def forget(world, row):
-    """Deletes one row."""
-    children.forget(world, row)
-    mailbox.forget(world, row)
-    del world.promises[row["id"]]
-
-
 def forget_all(world, row):
     """Deletes a row with all that is below it."""
     if "job" in row:
         for one in rows_below(world, row):
             forget_all(world, one)
-    forget(world, row)
+    children.forget(world, row)
 
 
 def take_one(world, row):
@@ -78,5 +71,5 @@ def take_one(world, row):
         wait = min(max(SOONEST, world.now - row["settledAt"]), LATEST)
         row["job"]["reclaimAt"] = later(world.now, wait)
         return None
-    forget(world, first)
+    children.forget(world, first)
     return first["id"]

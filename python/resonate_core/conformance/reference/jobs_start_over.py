@@ -47,9 +47,11 @@ def start_over(world, data, dialect):
     job = row["job"]
     course.close_attempt(job, "completed", world.now)
     queues.count_attempt(world, job, "completed", world.now)
-    job.pop("firstEnqueuedAt", None)
+    for name in ("firstEnqueuedAt", "args", "error", "failedAt"):
+        job.pop(name, None)
     job["retryCount"] = 0
-    job["args"] = data["args"]
+    if data["args"]:
+        job["args"] = data["args"]
     job["restarts"] = job.get("restarts", 0) + 1
     moves.become_claimable(row, world.now)
     return 200, jobs_enqueue.answer(world, row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from . import tag_rules
 from .jobs_validation import MOST_FOUND, Reading, read_versioned
 from .shape import Refused, listing, optional_text, string_map, value_of
 from .world import INT64_MAX
@@ -27,7 +28,7 @@ def topic(reading):
     return found
 
 
-def read_step(reading, job_id):
+def read_step(reading, job_id, dialect, strict):
     found = {
         "id": step_id(reading, "id", job_id),
         "state": reading.choice("state", STEP_STATES) or "pending",
@@ -37,6 +38,11 @@ def read_step(reading, job_id):
         "timeoutIn": reading.optional_number("timeoutIn", 0),
     }
     reading.rule(found["state"] != "pending" or not found["value"], f"a value of the pending step {found['id']!r}")
+    reading.rule("resonate:delay" not in found["tags"], "a step has no delay")
+    try:
+        tag_rules.check_target(found["tags"], dialect, strict)
+    except Refused as refused:
+        reading.rule(False, refused.message)
     return found
 
 
@@ -46,7 +52,7 @@ def record(data, dialect, strict):
     for one in listing(data, "steps"):
         if not isinstance(one, dict):
             raise Refused(400, f"a step is {one!r}, an object is needed")
-        found["steps"].append(read_step(Reading(one, reading.broken), found["id"]))
+        found["steps"].append(read_step(Reading(one, reading.broken), found["id"], dialect, strict))
     reading.rule(len(found["steps"]) <= MOST_STEPS, f"{len(found['steps'])} steps")
     return reading.checked(found)
 
@@ -75,7 +81,7 @@ def send(data, dialect, strict):
 def cursor_of(reading):
     """The place after which a page of a history begins, or None."""
     given = optional_text(reading.data, "cursor")
-    if given is None:
+    if not given:
         return None
     found = CURSOR.fullmatch(given)
     if found is None or int(found[1]) > INT64_MAX or "\0" in given:

@@ -15,21 +15,23 @@ def run(world, settled_before):
     steps.begin(world)
     steps.run(world)
     needed = needed_ids(world)
-    before = len(world.promises)
+    deleted = 0
     for row in sorted(world.promises.values(), key=lambda row: id_order(row["id"])):
         seen = project(row, world.now)
         if seen["state"] == "pending" or seen["settledAt"] >= settled_before or row["id"] in needed:
             continue
         if row["callbacks"] or row["listeners"] or is_of_a_pending_workflow(world, row) or is_read_as_a_job(world, row):
             continue
-        if "parent" in row or "message" in row:
+        if "child" in row:
             continue
-        if "job" not in row or not {"steps", "messages"} & row["job"].keys():
+        if "made" not in row.get("job", {}):
             del world.promises[row["id"]]
+            deleted += 1
         elif "deleted" not in row["job"]:
             jobs_admin.mark_deleted(world, row)
+            deleted += 1
     steps.run(world)
-    return before - len(world.promises)
+    return deleted
 
 
 def needed_ids(world):

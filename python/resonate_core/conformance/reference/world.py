@@ -136,7 +136,7 @@ def settle(row, state, value, settled_at):
 
 def earliest_end(row):
     """The first instant at which a job may be deleted: ``createdAt`` tells a workflow from the next one with its id (JOBS 9)."""
-    is_more = any(name in row["job"] for name in ("workflow", "steps", "messages"))
+    is_more = any(name in row["job"] for name in ("workflow", "made"))
     return later(row["createdAt"], 1) if is_more else 0
 
 

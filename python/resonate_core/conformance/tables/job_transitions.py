@@ -60,8 +60,8 @@ job.history            404      404      404       =          =          =      
 job.start_over         404      404      404       ·          ·          ·          pending    ·          ·          ·        ·
 job.start_over stale   404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
 job.fork               404      404      404       422        422        422        422        422        422        422      422
-enqueue a child        404      404      404       ·          ·          ·          =          ·          ·          ·        ·
-enqueue a child stale  404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+enqueue a child        ·        ·        ·         ·          ·          ·          =          ·          ·          ·        ·
+enqueue a child stale  ·        ·        ·         ·          ·          ·          ·          ·          ·          ·        ·
 job.report             404      404      404       ·          ·          ·          =          ·          ·          ·        ·
 job.report stale       404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
 job.heartbeat          =        =        =         =          =          =          =          =          =          =        =

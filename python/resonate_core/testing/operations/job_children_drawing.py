@@ -26,7 +26,7 @@ ids = st.tuples(pick(*["own"] * 9, "child", "child", "child", "any"), number)
 step_tags = pick(
     *[{}] * 8,
     {"target": "poll://any@g"},
-    {"target": "poll://any@g", "delay": 50},
+    {"delay": 50},
     {"timer": "true"},
     {"origin": "other", "branch": "br"},
     {"target": ""},

@@ -41,7 +41,7 @@ class ChildResolver(Resolver):
         """The ids of what belongs to a job, or of the jobs to which something belongs."""
         rows = self.world.promises.values()
         if aimed == "child":
-            return [row["id"] for row in rows if "parent" in row and is_pending(row, self.world.now)]
+            return [row["id"] for row in rows if "child" in row and is_pending(row, self.world.now)]
         parents = [row for row in rows if has_below(row)]
         return [row["id"] for row in parents if aimed == "parent" or job_state(row, self.world.now) == "running"]
 

@@ -117,10 +117,10 @@ def gathering(rows: Rows, row: Row) -> list[Row]:
 
 def children(rows: Rows, job_id: str) -> list[Row]:
     """Return the children of a job in the order in which they were made."""
-    found = [row for row in rows.promises.values() if row.get("parent") == job_id]
-    return sorted(found, key=lambda row: row["number"])
+    marked = [row for row in rows.promises.values() if row.get("child", {}).get("parent") == job_id]
+    return sorted((row for row in marked if row["child"]["kind"] != "message"), key=lambda row: int(row["child"]["number"]))
 
 
 def has_below(row: Row) -> bool:
-    """Return whether a row is a job that has children or messages."""
-    return bool({"steps", "messages"} & row.get("job", {}).keys())
+    """Return whether a row is a job that has, or had, children or messages."""
+    return "made" in row.get("job", {})
