@@ -94,12 +94,13 @@ def receive(world, data, dialect):
 def wait_for_message(world, data, parent, dialect):
     """Stores a new receive, which takes the oldest unread message of its topic; returns its row."""
     tags = {**children.lineage(parent), TOPIC: data["topic"]}
-    timeout_at = records.deadline_in(world, data["timeoutIn"])
+    message = next((one for one in children.below(world, data["id"]) if is_unread(one, data["topic"])), None)
+    # A receive that would not wait at all still takes a message that is there.
+    timeout = None if message is not None and data["timeoutIn"] == 0 else data["timeoutIn"]
+    timeout_at = records.deadline_in(world, timeout)
     created = {"id": data["step"], "timeoutAt": timeout_at, "param": {}, "tags": tags, "ikc": None}
     row = records.insert(world, created, parent, "receive", dialect)
-    message = next((one for one in children.below(world, data["id"]) if is_unread(one, data["topic"])), None)
-    # A receive without time is at its deadline already, and takes none.
-    if message is not None and row["state"] == "pending":
+    if message is not None:
         settle(row, "resolved", dict(message["value"]), world.now)
         del message["child"]["unread"]
         children.count(parent["job"], "unread", -1)
