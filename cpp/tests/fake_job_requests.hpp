@@ -98,7 +98,7 @@ class RandomJobRequests {
   Texts some_ids(const std::optional<std::string>& waiting) {
     Texts ids;
     for (int i = 1 + below(3); i > 0; --i)
-      if (const std::string one = waiting && below(2) ? step_of(*waiting) : id(); one != waiting) ids.push_back(one);
+      if (const std::string one = waiting && now_and_then(4) ? step_of(*waiting) : id(); one != waiting) ids.push_back(one);
     if (ids.empty()) ids.push_back("p");
     return ids;
   }
@@ -197,7 +197,7 @@ class RandomJobRequests {
 
   Operation operation(JobStore& store, Instant now) {
     using enum JobState;
-    switch (below(46)) {
+    switch (below(48)) {
       case 0:
       case 1:
       case 2:
@@ -267,11 +267,6 @@ class RandomJobRequests {
       case 22: {
         const std::string job = in(store, {running});
         if (now_and_then(3)) return report(job, version(store, job));
-        if (below(2)) {
-          JobSuspend suspend{job, version(store, job), some_ids(job), {}};
-          if (below(2)) suspend.until = below(2) ? "all" : "any";
-          return suspend;
-        }
         return JobSnooze{job, version(store, job), below(30)};
       }
       case 23: {
@@ -345,7 +340,14 @@ class RandomJobRequests {
         if (below(3)) return JobStartOver{job, version(store, job), data("YXJncw==")};
         return JobHistory{.id = job, .limit = 1 + below(3), .cursor = {}};
       }
-      case 44: {
+      case 44:
+      case 45: {
+        const std::string job = in(store, {running});
+        JobSuspend suspend{job, version(store, job), some_ids(job), {}};
+        if (below(2)) suspend.until = below(2) ? "all" : "any";
+        return suspend;
+      }
+      case 46: {
         const std::string job = in(store, {waiting, running, completed});
         return JobFork{job, step_of(job), id()};
       }

@@ -182,7 +182,7 @@ TEST(RandomJobRequests, ReachEverything) {
     for (const JobReply::Item& item : reply.jobs->items) add(item.row);
   });
   Instant now = 0;
-  for (int i = 0; i < 30'000; ++i) {
+  for (int i = 0; i < 50'000; ++i) {
     now = random.after(now);
     store.engine->apply(random.next(store, now), now);
     for (const std::string& id : std::exchange(occurrences, {})) occurred = occurred || store.job(id);
@@ -193,7 +193,7 @@ TEST(RandomJobRequests, ReachEverything) {
     EXPECT_TRUE(granted.contains(kind)) << "kind " << kind << " is never granted";
   EXPECT_GE(std::distance(refused.lower_bound(first_of_jobs), refused.end()), 10);
   EXPECT_EQ(states.size(), kJobStates);
-  EXPECT_EQ(outcomes.size(), 7u);
+  EXPECT_EQ(outcomes.size(), 8u);
   for (const StepKind kind :
        {StepKind::job_ready, StepKind::job_expiry, StepKind::job_lease, StepKind::job_timeout, StepKind::job_retention,
         StepKind::promise_timeout, StepKind::listener_drain, StepKind::callback_drain, StepKind::job_batch, StepKind::schedule})
