@@ -14,7 +14,7 @@ from . import (
     steps,
 )
 from .shape import Refused
-from .world import earliest_end, id_order, project
+from .world import id_order, project
 
 AT_ONCE = 1000
 
@@ -42,7 +42,7 @@ def search(world, data, dialect):
     return 200, {"jobs": [course.record(project(row, world.now)) for row in rows], **more}
 
 
-def one_or_many(guard, act, passes_over=lambda row: False):
+def one_or_many(guard, act, passes_over=lambda world, row: False):
     """A request on a job by id, or on the jobs that match and pass the guard.
 
     Args:
@@ -58,7 +58,7 @@ def one_or_many(guard, act, passes_over=lambda row: False):
             if refusal is not None:
                 raise Refused(409, f"job {data['id']!r} {refusal}")
             return 200, act(world, row)
-        rows = [row for row in matching(world, data) if guard(project(row, world.now)) is None and not passes_over(row)]
+        rows = [row for row in matching(world, data) if guard(project(row, world.now)) is None and not passes_over(world, row)]
         for row in rows[:AT_ONCE]:
             act(world, row)
         return 200, {"count": len(rows[:AT_ONCE]), "more": len(rows) > AT_ONCE}
@@ -98,9 +98,8 @@ def cannot_be_deleted(seen):
 
 
 def mark_deleted(world, row):
-    """Lets the steps delete a final job; one that steps or messages may belong to, not before the instant after its creation."""
-    row["job"]["deleted"] = True
-    row["job"]["reclaimAt"] = max(world.now, earliest_end(row))
+    """Lets the steps delete a final job."""
+    row["job"].update(deleted=True, reclaimAt=world.now)
 
 
 def delete_job(world, row):
@@ -118,7 +117,12 @@ def delete_job(world, row):
     return {}
 
 
+def is_passed_over(world, row):
+    """Whether a request with a filter does not delete a job: it is marked already, or messages would go with it at once."""
+    return "deleted" in row["job"] or ("made" in row["job"] and project(row, world.now)["state"] == "pending")
+
+
 cancel = one_or_many(not_in([state for state in course.STATES if state not in course.TERMINAL]), cancel_job)
 run = one_or_many(not_in(["scheduled", "waiting", "retry", "archived"]), run_job)
 archive = one_or_many(not_in(["scheduled", "waiting", "pending", "retry"]), archive_job)
-delete = one_or_many(cannot_be_deleted, delete_job, lambda row: "deleted" in row["job"])
+delete = one_or_many(cannot_be_deleted, delete_job, is_passed_over)

@@ -70,6 +70,8 @@ def forget(world, row):
         count(parent["job"], "steps", -1)
     elif parent is not None and "unread" in row["child"]:
         count(parent["job"], "unread", -1)
+    # Nobody runs a call that is gone.
+    world.messages = [message for message in world.messages if "version" not in message or message["id"] != row["id"]]
     del world.promises[row["id"]]
 
 
@@ -99,15 +101,3 @@ def is_spared(world, row):
     """Whether a row is a child of a job that is not final, which may still read it."""
     parent = world.promises.get(parent_of(row))
     return parent is not None and not is_final(world, parent)
-
-
-def jobs_below(world, row):
-    """The stored rows of all child jobs below a job."""
-    for child in children_of(world, row["id"]):
-        if "job" in child:
-            yield child
-            yield from jobs_below(world, child)
-
-
-def all_final_below(world, row):
-    return all(is_final(world, one) for one in jobs_below(world, row))

@@ -20,17 +20,17 @@ POLICY = (
     *("cancelWithAwaiters", "args"),
 )
 """The members of a job that a fork has, too, as far as they are set."""
-LINEAGE = ("origin", "prefix", "parent", "branch")
 
 
-def renamed(text, old, new):
-    """An id below the old job as an id below the new one."""
-    return new + text[len(old) :] if text == old or text.startswith(f"{old}:") else text
+def own_tags(world, row):
+    """The tags of a child without those of lineage that its parent gave it; all tags of another row."""
+    parent = world.promises.get(children.parent_of(row))
+    given = {} if parent is None else children.lineage(parent, row["id"] if begins_branch(row) else None)
+    return {name: text for name, text in row["tags"].items() if given.get(name) != text}
 
 
-def copied_tags(tags, old, new):
-    names = [f"resonate:{name}" for name in LINEAGE]
-    return {name: renamed(text, old, new) if name in names else text for name, text in tags.items()}
+def begins_branch(row):
+    return row["tags"].get("resonate:branch") == row["id"]
 
 
 def fork(world, data, dialect):
@@ -42,27 +42,21 @@ def fork(world, data, dialect):
     last = next((one for one in made if one["id"] == data["from"]), None)
     if last is None:
         raise Refused(422, f"{data['from']!r} is no step of job {old!r}")
-    seen = [project(one, world.now) for one in made if one["child"]["number"] < last["child"]["number"]]
-    if len(seen) > MOST_COPIED:
-        raise Refused(422, f"{len(seen)} steps before {data['from']!r}")
-    for one in seen:
-        if one["state"] == "pending":
+    earlier = [one for one in made if one["child"]["number"] < last["child"]["number"] and one["id"].startswith(f"{old}:")]
+    if len(earlier) > MOST_COPIED:
+        raise Refused(422, f"{len(earlier)} steps before {data['from']!r}")
+    copies = []
+    for one in earlier:
+        seen = project(one, world.now)
+        if seen["state"] == "pending":
             raise Refused(422, f"step {one['id']!r} is pending")
-    copied = [one for one in seen if one["id"].startswith(f"{old}:")]
-    for one in copied:
-        if renamed(one["id"], old, new) in world.promises:
-            raise Refused(409, f"{renamed(one['id'], old, new)!r} is there")
+        copies.append((new + one["id"].removeprefix(old), seen))
+        if copies[-1][0] in world.promises:
+            raise Refused(409, f"{copies[-1][0]!r} is there")
     job = insert_job(world, row, new, dialect)
-    for one in copied:
-        insert_copy(world, one, job, old)
+    for copy_id, seen in copies:
+        insert_copy(world, copy_id, seen, job, dialect)
     return 200, jobs_enqueue.answer(world, job)
-
-
-def own_tags(world, row):
-    """The tags of a job without those of lineage that its parent gave it."""
-    parent = world.promises.get(children.parent_of(row))
-    given = {} if parent is None else children.lineage(parent, row["id"])
-    return {name: text for name, text in row["tags"].items() if given.get(name) != text}
 
 
 def insert_job(world, row, new_id, dialect):
@@ -82,16 +76,17 @@ def insert_job(world, row, new_id, dialect):
     return found
 
 
-def insert_copy(world, seen, job, old):
-    """Stores a copy of a settled child (projected)."""
+def insert_copy(world, copy_id, seen, job, dialect):
+    """Stores a copy of a settled child (projected), with the lineage of the new job."""
+    given = children.lineage(job, copy_id if begins_branch(seen) else None)
     promise = {
-        "id": renamed(seen["id"], old, job["id"]),
+        "id": copy_id,
         "timeoutAt": INT64_MAX,
-        "param": seen["param"],
-        "tags": copied_tags(seen["tags"], old, job["id"]),
+        "param": course.payload_of(seen) if "job" in seen else seen["param"],
+        "tags": {**given, **own_tags(world, seen)},
         "ikc": None,
     }
-    row = promises.insert(world, copy.deepcopy(promise), seen["dialect"])
+    row = promises.insert(world, copy.deepcopy(promise), dialect)
     row["external"] = True
     if row["state"] == "pending":
         if seen["state"] == "rejected_timedout":
@@ -99,4 +94,4 @@ def insert_copy(world, seen, job, old):
         settle(row, seen["state"], copy.deepcopy(seen["value"]), world.now)
     if target(row) is not None:
         row["task"] = {"state": "fulfilled", "acquisitions": 0, "resumes": []}
-    children.add(row, job, "record")
+    children.add(row, job, "receive" if seen["child"]["kind"] == "receive" else "record")

@@ -1,8 +1,7 @@
-"""Settled jobs that others keep (JOBS 8): ``keptBy`` of a row has the ids of the jobs that waited for it, and may read it until they end."""
+"""Settled jobs and children that others keep (JOBS 8 and 9): ``keptBy`` has the ids of those that waited, and may read them until they end."""
 
 from __future__ import annotations
 
-from . import jobs_course as course
 from .world import project
 
 MOST_TAKEN = 10_000
@@ -15,10 +14,10 @@ def keep(row, job_id):
         row.setdefault("keptBy", []).append(job_id)
 
 
-def is_over(world, job_id):
-    """Whether a keeper is final or does not exist."""
-    row = world.promises.get(job_id)
-    return row is None or "job" not in row or project(row, world.now)["job"]["state"] in course.TERMINAL
+def is_over(world, keeper_id):
+    """Whether a keeper is settled or does not exist."""
+    row = world.promises.get(keeper_id)
+    return row is None or project(row, world.now)["state"] != "pending"
 
 
 def is_kept(world, row):

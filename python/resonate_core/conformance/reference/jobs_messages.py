@@ -31,7 +31,8 @@ def send(world, data, dialect):
         state = project(row, world.now)["job"]["state"]
         if state in course.TERMINAL:
             raise Refused(409, f"job {data['id']!r} is {state}")
-        if row["job"].get("unread", 0) >= MOST_UNREAD:
+        waits = first_receive(world, data["id"], data["topic"]) is not None
+        if row["job"].get("unread", 0) >= MOST_UNREAD and not waits:
             raise Refused(422, f"{MOST_UNREAD} messages of job {data['id']!r} are unread")
         found = leave(world, row, message_id, data, dialect)
         if number is not None:

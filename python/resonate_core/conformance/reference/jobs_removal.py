@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from . import jobs_children as children, jobs_kept
+from . import jobs_cancellation, jobs_children as children, jobs_kept
 from .world import later, project
 
 SOONEST, LATEST = 1000, 3_600_000
 
 
-def is_named_by_a_message(world, row):
-    return any(message["id"] == row["id"] for message in world.messages)
-
-
 def is_referred_to(world, row):
-    """Whether a message or a promise still needs a row."""
-    return is_named_by_a_message(world, row) or is_awaited(world, row) or bool(row["callbacks"] or row["listeners"])
+    """Whether a promise, or a message about its end, still needs a row."""
+    return is_to_be_told(world, row) or is_awaited(world, row)
+
+
+def is_to_be_told(world, row):
+    """Whether something is not told yet that a row is settled."""
+    undelivered = any(message["id"] == row["id"] and "version" not in message for message in world.messages)
+    return undelivered or bool(row["callbacks"] or row["listeners"]) or jobs_cancellation.first_awaited(world, row) is not None
 
 
 def is_awaited(world, row):
-    """Whether a promise that awaited a row is not settled yet, and may still read it."""
-    if "job" not in row:
-        return is_in_a_task(world, row)
-    awaiters = (world.promises[one] for one in row["job"]["awaiters"] if one in world.promises)
+    """Whether a promise that awaited a job is not settled yet, and may still read it. Other rows have such promises as keepers."""
+    awaiters = (world.promises[one] for one in row.get("job", {}).get("awaiters", []) if one in world.promises)
     return any(project(awaiter, world.now)["state"] == "pending" for awaiter in awaiters)
 
 
-def is_in_a_task(world, row):
-    """Whether the task of a pending promise names a row in ``current`` or ``resumes``."""
-    for other in world.promises.values():
-        task = other.get("task", {})
-        if row["id"] in (task.get("current"), *task.get("resumes", [])) and project(other, world.now)["state"] == "pending":
-            return True
-    return False
-
-
-def is_hindered(world, row):
-    """Whether a row must not go yet."""
-    return is_referred_to(world, row) or jobs_kept.drop_keepers(world, row)
+def is_too_young(world, row):
+    """Whether a job was created at this instant, so that ``createdAt`` would not tell it apart from the next one with its id."""
+    return any(name in row["job"] for name in ("workflow", "made")) and row["createdAt"] >= world.now
 
 
 def rows_below(world, row):
@@ -44,11 +35,18 @@ def rows_below(world, row):
     return sorted(children.below(world, row["id"]), key=children.place)
 
 
-def first_below(world, row):
-    """The row that goes first of a job and all that is below it."""
-    for one in rows_below(world, row):
-        return first_below(world, one) if "job" in one else one
-    return row
+def first_to_go(world, row):
+    """The row that goes first of a settled row and all that is below it; None if something prevents it now."""
+    if is_referred_to(world, row) or jobs_kept.drop_keepers(world, row):
+        return None
+    if "job" not in row:
+        return row
+    if children.is_spared(world, row) or is_too_young(world, row):
+        return None
+    below = rows_below(world, row)
+    if row["state"] == "pending" or any(one["child"]["kind"] == "job" and one["state"] == "pending" for one in below):
+        return None
+    return first_to_go(world, below[0]) if below else row
 
 
 def forget_all(world, row):
@@ -65,11 +63,10 @@ def take_one(world, row):
     Returns:
         The id of the deleted row, or None.
     """
-    first = first_below(world, row)
-    hindered = is_hindered(world, row) or children.is_spared(world, row) or not children.all_final_below(world, row)
-    if hindered or (first is not row and is_hindered(world, first)):
+    first = first_to_go(world, row)
+    if first is None:
         wait = min(max(SOONEST, world.now - row["settledAt"]), LATEST)
-        row["job"]["reclaimAt"] = later(world.now, wait)
+        row["job"]["reclaimAt"] = later(world.now, 1 if is_too_young(world, row) else wait)
         return None
     children.forget(world, first)
     return first["id"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import jobs_admin, jobs_course as course, jobs_kept, jobs_removal as removal, steps
+from . import jobs_admin, jobs_children as children, jobs_course as course, jobs_kept, jobs_removal as removal, steps
 from .world import id_order, project
 
 
@@ -27,11 +27,16 @@ def run(world, settled_before):
         if "made" not in row.get("job", {}):
             del world.promises[row["id"]]
             deleted += 1
-        elif "deleted" not in row["job"]:
+        elif "deleted" not in row["job"] and not has_open_job(world, row):
             jobs_admin.mark_deleted(world, row)
             deleted += 1
     steps.run(world)
     return deleted
+
+
+def has_open_job(world, row):
+    """Whether a child job is not final, so that its parent stays anyway."""
+    return any(child["child"]["kind"] == "job" and not children.is_final(world, child) for child in children.children_of(world, row["id"]))
 
 
 def needed_ids(world):

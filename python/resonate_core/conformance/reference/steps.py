@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import jobs_cancellation, jobs_steps, jobs_waiting, schedules, wire
+from . import jobs_cancellation, jobs_kept, jobs_steps, jobs_waiting, schedules, wire
 from .tasks import become_pending
 from .world import INT64_MAX, OLD, id_order, is_timer, later, project, settle, target, verdict
 
@@ -217,6 +217,8 @@ def drain(world, row):
             row["job"]["awaiters"].append(awaiter_id)
         if awaiter:
             resume(world, awaiter, row["id"])
+            if "job" not in row:
+                jobs_kept.keep(row, awaiter_id)
     record(world, "callback_drain", row["id"], row["settledAt"], {"awaiter": awaiter_id})
 
 

@@ -125,19 +125,11 @@ def settle(row, state, value, settled_at):
     """Settles a promise and fulfils its task; a job that has not ended yet ends in the state that corresponds to the promise's."""
     if "job" in row and row["job"]["state"] not in jobs_course.TERMINAL:
         jobs_course.follow(row["job"], state, settled_at)
-    if "reclaimAt" in row.get("job", {}):
-        row["job"]["reclaimAt"] = max(row["job"]["reclaimAt"], earliest_end(row))
     row["state"] = state
     row["value"] = value
     row["settledAt"] = settled_at
     if "task" in row:
         row["task"] = fulfilled_task(row["task"])
-
-
-def earliest_end(row):
-    """The first instant at which a job may be deleted: ``createdAt`` tells a workflow from the next one with its id (JOBS 9)."""
-    is_more = any(name in row["job"] for name in ("workflow", "made"))
-    return later(row["createdAt"], 1) if is_more else 0
 
 
 def drop_lease(task):
