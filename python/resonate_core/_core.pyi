@@ -1891,7 +1891,7 @@ class Job:
         """When its last attempt began, in Unix ms."""
     @property
     def steps(self) -> int:
-        """The number of its children: what it recorded, what it receives, and its child jobs (JOBS 9)."""
+        """The number of its children: its records, its receives and its child jobs (JOBS 9)."""
     @property
     def state(self) -> JobState:
         """`scheduled`, `waiting`, `pending`, `claimed`, `running`, `retry`, `archived`, `completed`, `failed`, `cancelled` or
@@ -2620,7 +2620,7 @@ class Jobs:
                 object; `tags`; `timeout_in`, the time until its deadline, in ms or as a timedelta.
 
         Returns:
-            The promises, in this order. One that was settled before is returned as it is.
+            The promises, in this order. A promise that is settled already is returned as it is.
 
         Raises:
             Invalid: A member breaks a rule.

@@ -99,7 +99,7 @@ def test_params_and_tags_count(client: JobClient) -> None:
 
 
 def test_a_cursor_is_a_place(client: JobClient) -> None:
-    """What was there need not be there any more; what came later is found."""
+    """The child that a cursor names may be gone; a later child is found."""
     running(client)
     client.record("b", "d", id=J, now=5).must()
     assert ids(client, cursor="5:j:a") == ["b", "d"]

@@ -144,7 +144,7 @@ def test_the_order_of_the_steps(client: JobClient) -> None:
 
 
 def test_a_large_job_goes_in_parts(client: JobClient) -> None:
-    """64 steps a request; what is left of it stays readable, and the count is right."""
+    """64 steps a request; the rest of it stays readable, and the count is right."""
     running(client)
     client.record(*({"id": f"{n:03}", "state": "resolved"} for n in range(150)), id=J, now=2).must()
     client.complete(J, now=3).must()

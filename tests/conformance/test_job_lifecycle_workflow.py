@@ -131,7 +131,7 @@ def test_a_timeout_is_no_crash(client: JobClient) -> None:
 
 
 def test_steps_make_crashes_cheap(client: JobClient) -> None:
-    """Each new step sets the retries back, so a workflow that goes on is never given up."""
+    """Each new step sets the retries back, so a workflow that makes progress is never given up."""
     enqueue(client, maxRetries=1)
     for n in range(4):
         (job,) = client.claim(now=100 * n, lease=10).must()["jobs"]

@@ -238,7 +238,7 @@ def test_the_job_of_a_schedule_has_none(client: JobClient) -> None:
 
 # --- cancelling ---------------------------------------------------------------------------------------------------------
 def test_a_cancellation_goes_down(client: JobClient) -> None:
-    """To children of children too, one step each; what has no `cancelWithAwaiters` stays, with its own children."""
+    """To children of children too, one step each; a child without `cancelWithAwaiters` stays, with its own children."""
     running(client)
     client.record("step", id=J, now=1).must()
     for id, data in (("b", {}), ("a", {}), ("kept", {"cancelWithAwaiters": False})):

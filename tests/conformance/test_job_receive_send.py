@@ -276,7 +276,7 @@ def test_an_id_of_something_else(client: JobClient, kind: str) -> None:
 
 
 def test_a_number_that_is_taken(client: JobClient) -> None:
-    """It is passed over, so that the promise of somebody else keeps no message away."""
+    """It is passed over, so that the promise of another program keeps no message away."""
     running(client)
     for number in (1, 2, 4):
         client.create(f"j:@t:#{number}", now=1).must()

@@ -55,7 +55,7 @@ def test_again_and_again(client: JobClient) -> None:
 
 
 def test_messages_stay(client: JobClient) -> None:
-    """Those that are unread are for the next run; a key answers the same message; numbers go on."""
+    """Unread messages are for the next run; a key answers the same message; numbers continue."""
     running(client)
     for key in ("k", None, None):
         client.message("t", J, 2, value={"data": str(key)}, **({} if key is None else {"key": key})).must()

@@ -278,7 +278,7 @@ def _of_ids() -> Iterator[Operation]:
 
 
 def _steps_of_others() -> Iterator[Operation]:
-    """A step whose id does not begin with that of its job is refused anyway; a token that may not name it is told nothing else."""
+    """A step whose id does not begin with that of its job is refused anyway; a token that may not name it learns nothing else."""
     own, others = {"id": OWN + "running", "version": 1}, {"id": OTHER + "running", "version": 1}
     for job, half in ((own, OTHER), (others, OWN)):
         for kind, data in (

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "resonate/job_family_requests.hpp"
 #include "resonate/job_requests.hpp"
 #include "resonate/records.hpp"
 

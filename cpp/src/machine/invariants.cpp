@@ -155,7 +155,7 @@ void check_family(Storage& storage, const Row& row, Report& report) {
                  std::to_string(row.job->unread) + " unread messages counted, " + std::to_string(unread) + " found");
 }
 
-// A child has its job, and an unread message nobody who waits for it.
+// A child has its job, and no receive waits for a message that is unread.
 void check_child(Storage& storage, const Row& row, Instant now, Report& report) {
   const ChildMark& child = *row.promise_spec->child;
   const RowRef parent = storage.load(child.parent);

@@ -12,7 +12,7 @@ namespace resonate {
 
 namespace {
 
-// Whether something has to be told of a promise's settlement, or waits for it.
+// Returns whether something waits for a promise, or has still to learn of its settlement.
 bool has_listeners(WorkingSet& set, const Row& row) {
   return row.callbacks > 0 || row.listeners > 0 || row.cancels_jobs || set.has_unblock(row.id());
 }

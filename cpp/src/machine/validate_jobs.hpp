@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "resonate/job_family_requests.hpp"
 #include "resonate/job_requests.hpp"
 #include "resonate/rules.hpp"
 

@@ -1,6 +1,7 @@
 #include "storage/postgres_lookups.hpp"
 
 #include "codec/jobs_json.hpp"
+#include "storage/message_columns.hpp"
 #include "storage/postgres_statements.hpp"
 #include "storage/row_columns.hpp"
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "storage/message_columns.hpp"
 #include "storage/row_columns.hpp"
 
 namespace resonate {

@@ -9,6 +9,7 @@
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
+#include "storage/message_columns.hpp"
 #include "storage/postgres_schema.hpp"
 #include "storage/row_columns.hpp"
 

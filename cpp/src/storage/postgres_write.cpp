@@ -6,6 +6,7 @@
 #include "codec/jobs_json.hpp"
 #include "machine/news.hpp"
 #include "resonate/errors.hpp"
+#include "storage/message_columns.hpp"
 #include "storage/postgres_storage.hpp"
 #include "storage/row_columns.hpp"
 

@@ -14,6 +14,7 @@
 #include "machine/derive.hpp"
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
+#include "storage/message_columns.hpp"
 #include "storage/row_columns.hpp"
 #include "storage/sqlite_file.hpp"
 #include "storage/sqlite_schema.hpp"

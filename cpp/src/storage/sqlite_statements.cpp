@@ -4,6 +4,7 @@
 
 #include "codec/strings_json.hpp"
 #include "resonate/errors.hpp"
+#include "storage/message_columns.hpp"
 #include "storage/row_columns.hpp"
 
 namespace resonate {

@@ -12,6 +12,7 @@
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
+#include "storage/message_columns.hpp"
 #include "storage/row_columns.hpp"
 #include "storage/sqlite_schema.hpp"
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codec/jobs_json.hpp"
+#include "storage/message_columns.hpp"
 #include "storage/row_columns.hpp"
 #include "storage/sqlite_storage.hpp"
 

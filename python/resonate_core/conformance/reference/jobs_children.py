@@ -70,7 +70,7 @@ def forget(world, row):
         count(parent["job"], "steps", -1)
     elif parent is not None and "unread" in row["child"]:
         count(parent["job"], "unread", -1)
-    # Nobody runs a call that is gone.
+    # No worker runs a call that is gone.
     world.messages = [message for message in world.messages if "version" not in message or message["id"] != row["id"]]
     del world.promises[row["id"]]
 

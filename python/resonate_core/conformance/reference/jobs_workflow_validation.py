@@ -15,7 +15,7 @@ CURSOR = re.compile("([0-9]+):(.+)", re.DOTALL)
 
 
 def step_id(reading, name, job_id):
-    """The id of a step, which begins with the job's id and a colon; the ids of messages go on with an @."""
+    """The id of a step, which begins with the job's id and a colon; in the ids of messages, an @ follows."""
     found = reading.named(name)
     reading.rule(found.startswith(f"{job_id}:"), f"{found!r} does not begin with {job_id!r} and a colon")
     reading.rule(not found.startswith(f"{job_id}:@"), f"{found!r} is of messages")

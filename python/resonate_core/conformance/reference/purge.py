@@ -36,7 +36,9 @@ def run(world, settled_before):
 
 def has_open_job(world, row):
     """Whether a child job is not final, so that its parent stays anyway."""
-    return any(child["child"]["kind"] == "job" and not children.is_final(world, child) for child in children.children_of(world, row["id"]))
+    return any(
+        child["child"]["kind"] == "job" and not children.is_final(world, child) for child in children.children_of(world, row["id"])
+    )
 
 
 def needed_ids(world):
