@@ -204,6 +204,17 @@ def test_a_deadline_that_no_step_has_written_yet(client: JobClient) -> None:
     assert forked(client, "b", 500) == [("a", "rejected_timedout")]
 
 
+def test_a_fork_of_a_child_has_a_lineage_of_its_own(client: JobClient) -> None:
+    """Of the job and of its copies: they begin at the fork, not where the original began."""
+    running(client)
+    client.child("j:c", J, now=1, queue="q2").must()
+    client.run_one("j:c", now=1, queues=["q2"])
+    client.record({"id": "a", "state": "resolved", "tags": {"team": "blue"}}, "b", id="j:c", now=2).must()
+    assert client.history("j:c").must()["promises"][0]["tags"] == {**lineage("j:c", origin=J), "team": "blue"}
+    assert client.fork("b", "n", "j:c", 3).must()["job"]["tags"] == {}
+    assert client.history("n").must()["promises"][0]["tags"] == {**lineage("n"), "team": "blue"}
+
+
 def test_messages_are_not_copied(client: JobClient) -> None:
     """Nor counted: the first message of the fork is its first."""
     running(client)
@@ -213,10 +224,13 @@ def test_messages_are_not_copied(client: JobClient) -> None:
     assert client.message("t", "n", 51).must()["promise"]["id"] == "n:@t:#1"
 
 
-def test_children_with_other_ids_are_left_out(client: JobClient) -> None:
+@pytest.mark.parametrize("pending", [False, True])
+def test_children_with_other_ids_are_left_out(client: JobClient, pending: bool) -> None:
+    """Even a child job that still runs."""
     running(client)
     client.child("elsewhere", J, now=1).must()
-    client.administer("cancel", "elsewhere", now=1).must()
+    if not pending:
+        client.administer("cancel", "elsewhere", now=1).must()
     client.record({"id": "a", "state": "resolved"}, "b", id=J, now=2).must()
     assert forked(client, "b") == [("a", "resolved")]
 
@@ -246,7 +260,9 @@ REFUSED: dict[str, tuple[Callable[[JobClient], Any], dict[str, Any], int]] = {
     "a step of another job": (lambda d: (running(d, "k", now=2), d.record("a", id="k", now=2)), {"from": "k:a"}, 422),
     "a pending step before it": (lambda d: None, {"from": "j:c"}, 422),
     "a pending child job before it": (
-        lambda d: (d.child("elsewhere", J, now=2), d.settle("j:b", now=2), d.record("d", id=J, now=2)), {"from": "j:d"}, 422
+        lambda d: (d.settle("j:b", now=2), d.settle("j:c", now=2), d.child("j:job", J, now=2), d.record("d", id=J, now=2)),
+        {"from": "j:d"},
+        422,
     ),
 }
 # fmt: on

@@ -176,6 +176,15 @@ PREVENTS: dict[str, tuple[Callable[[JobClient], Any], Callable[[JobClient], Any]
         lambda d: (d.task_create("w", now=2), d.suspend("w", 0 if d.version == V25 else 1, "j:b", now=2)),
         lambda d: (d.settle("j:b"), d.settle("w")),
     ),
+    "a task that was woken by a step": (
+        lambda d: (d.task_create("w", now=2), d.suspend("w", 0 if d.version == V25 else 1, "j:b", now=2), d.settle("j:b", now=2)),
+        lambda d: d.settle("w"),
+    ),
+    "a keeper of a step": (
+        lambda d: (d.enqueue("k", now=2, after=["j:b"], afterFailed="run"), d.settle("j:b", now=2)),
+        lambda d: d.administer("cancel", "k"),
+    ),
+    "a step that became a job": (lambda d: d.enqueue("j:b", now=2), lambda d: d.administer("cancel", "j:b")),
     "a keeper of a child job": (
         lambda d: (d.child("c", J, now=2), d.enqueue("k", now=2, after=["c"], afterFailed="run"), d.administer("cancel", "c", now=2)),
         lambda d: d.administer("cancel", "k"),

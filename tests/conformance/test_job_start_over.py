@@ -176,6 +176,15 @@ NEEDED: dict[str, tuple[Callable[[JobClient], Any], Callable[[JobClient], Any]]]
         lambda d: (d.task_create("w", now=2), d.suspend("w", 0 if d.version == V25 else 1, "j:a", now=2)),
         lambda d: (d.settle("j:a", now=3), d.settle("w", now=3)),
     ),
+    "a task that was woken": (
+        lambda d: (d.task_create("w", now=2), d.suspend("w", 0 if d.version == V25 else 1, "j:a", now=2), d.settle("j:a", now=2)),
+        lambda d: d.settle("w", now=3),
+    ),
+    "a job that waited": (
+        lambda d: (d.create("gate", now=2), d.enqueue("k", now=2, after=["j:a", "gate"]), d.settle("j:a", now=2)),
+        lambda d: d.administer("cancel", "k", now=3),
+    ),
+    "a step that became a job": (lambda d: d.enqueue("j:a", now=2), lambda d: d.administer("cancel", "j:a", now=3)),
     "a job that waits": (lambda d: d.enqueue("k", now=2, after=["j:a"]), lambda d: d.administer("cancel", "k", now=3)),
     "a job that waits for a child job": (
         lambda d: (d.child("c2", J, now=2), d.enqueue("k", now=2, after=["c2"], afterFailed="run"),),
