@@ -76,6 +76,7 @@ bool is_too_young(const Row& job, Instant now) noexcept {
 
 WorkingSet::Entry* first_to_remove(WorkingSet& set, WorkingSet::Entry& job, Instant now) {
   const Row& row = *job.now;
+  if (row.state == PromiseState::pending) return nullptr;  // a step that was adopted, which is not among the child jobs
   if (has_pending_awaiter(*row.job, set, now) || has_listeners(set, row) || has_keeper_left(set, job, now) ||
       is_kept_by_parent(set, row, now))
     return nullptr;
