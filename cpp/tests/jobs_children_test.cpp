@@ -100,6 +100,29 @@ TEST_P(ChildrenOfJobs, OfAFileThatIsOpenedAgain) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, ChildrenOfJobs, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
+TEST(NestedJobs, HaveAThousandLevels) {
+  JobStore store{Options{}};
+  store.add(order("n0"));
+  std::string last = "n0";
+  for (int level = 1; level <= 1000; ++level) {
+    store.must(claim({level == 1 ? "default" : "later"}));
+    store.must(JobStart{last, 1, {}});
+    const std::string next = "n" + std::to_string(level);
+    store.add(child(next, last));
+    last = next;
+  }
+  store.must(claim({"later"}));
+  store.must(JobStart{last, 1, {}});
+  EXPECT_EQ(store.run(enqueue(child("deeper", last))).status, 422);
+  store.must(JobCancel{only("n0")});
+  for (int i = 0; i < 20; ++i) store.tick(store.clock->now());
+  EXPECT_EQ(store.state(last), "cancelled");
+  store.clock->advance_to(store.clock->now() + 5);
+  store.must(JobDelete{only("n0")});
+  for (int i = 0; i < 20; ++i) store.tick(store.clock->now());
+  EXPECT_FALSE(store.row("n0") || store.row(last));
+}
+
 TEST(ChildrenOfJobsInvariants, NameWhatIsLost) {
   JobStore store;
   store.start(order("w"));

@@ -296,3 +296,13 @@ def test_ten_thousand_are_most(client: JobClient) -> None:
     client.record("more", "most", id=J, now=2).must()
     assert client.fork("most", "m", J, 3).status == status_in(client.version, 422)
     assert client.fork("more", "n", J, 3).must()["job"]["steps"] == 10_000
+
+
+def test_ids_of_copies_are_bounded(client: JobClient) -> None:
+    """An index of a database holds them twice."""
+    running(client)
+    step(client, "a" * 900, "resolved")
+    step(client, "b")
+    client.fork("b", "n" * 100, J, 9).must(status_in(client.version, 422))
+    client.fork("b", "n" * 99, J, 9).must()
+    sound(client)

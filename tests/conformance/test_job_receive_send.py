@@ -198,7 +198,7 @@ def test_messages_wait_for_the_start(client: JobClient) -> None:
 
 
 def test_a_thousand_are_most(client: JobClient) -> None:
-    """A thousand unread messages of all topics; one that is read makes room, and one that is delivered at once needs none."""
+    """A thousand unread messages of all topics; a message that is read makes room, and one that is delivered at once needs none."""
     running(client)
     envelope = {"kind": "job.send", "head": {"corrId": "1", "version": client.version}}
     batch = [{**envelope, "data": {"id": J, "topic": "t" if n % 2 else "u", "key": f"{n}"}} for n in range(1000)]

@@ -62,7 +62,7 @@ namespace resonate {
   X(atomic, "atomic") X(kept_by, "keptBy") X(keepers, "keepers") X(first_enqueued_at, "firstEnqueuedAt")                                     \
   X(steps, "steps") X(step, "step") X(timeout_in, "timeoutIn") X(topic, "topic") X(key, "key") X(parent, "parent")        \
   X(from_step, "from") X(new_id, "newId") X(archive, "archive") X(args, "args") X(restarts, "restarts")                  \
-  X(workflow, "workflow") X(child, "child") X(unread, "unread") X(made, "made") X(sent, "sent")                                                  \
+  X(workflow, "workflow") X(watched, "watched") X(child, "child") X(unread, "unread") X(made, "made") X(sent, "sent")                                                  \
   X(attempt, "attempt") X(text, "text") X(claims, "claims")                                                                                \
   /* traces */                                                                                                           \
   X(req, "req") X(res, "res") X(at, "at") X(created, "created") X(keys, "keys") X(options, "options") X(rules, "rules")  \

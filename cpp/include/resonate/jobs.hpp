@@ -298,6 +298,7 @@ struct Job final : Counted {
   std::int64_t unread = 0;            // the number of its messages that no receive has taken
   std::int64_t sent = 0;              // the number of messages without a key that it got
   std::int64_t made = 0;              // the number of the last child or message that it got
+  bool watched = false;               // a promise, a job or a listener besides itself has awaited a child of it
   std::int64_t restarts = 0;          // how many runs of it have ended with start_over
   Shared<const SharedValue> args;     // of the present run, if it is not the first
   // What a waiting job lacks; never empty then. Without `until` it waits for the rest of `after`.
@@ -347,6 +348,7 @@ constexpr auto fields(Of<T>) {
       member(Field::unread, &T::unread).otherwise(0).only_stored(),
       member(Field::sent, &T::sent).otherwise(0).only_stored(),
       member(Field::made, &T::made).otherwise(0).only_stored(),
+      member(Field::watched, &T::watched).otherwise(0).only_stored(),
       member(Field::attempt_count, &T::attempt_count).only_stored(),
       member(Field::awaiters, &T::awaiters).only_stored(),
       member(Field::run_lease, &T::run_lease).otherwise(0).only_stored(),

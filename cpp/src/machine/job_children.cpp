@@ -17,6 +17,17 @@ bool has_listeners(WorkingSet& set, const Row& row) {
   return row.callbacks > 0 || row.listeners > 0 || row.cancels_jobs || set.has_unblock(row.id());
 }
 
+const WorkingSet::Entry* parent_of(WorkingSet& set, const Row& child) {
+  const WorkingSet::Entry* const parent = child.promise_spec->child ? set.follow(child.promise_spec->child->parent) : nullptr;
+  return parent && parent->now->job ? parent : nullptr;
+}
+
+// Returns whether something besides its job may need a child. A job of which no child was ever watched saves a look for each.
+bool is_watched(WorkingSet& set, const Row& child) {
+  const WorkingSet::Entry* const parent = parent_of(set, child);
+  return parent && parent->now->job->watched;
+}
+
 // Counts a child or a message no longer.
 void uncount(WorkingSet& set, const Row& row) {
   WorkingSet::Entry* const parent = set.follow(row.promise_spec->child->parent);
@@ -57,6 +68,14 @@ void mark_child(WorkingSet& set, WorkingSet::Entry& parent, Row& made, ChildKind
   set.touched(parent);
 }
 
+void note_watcher(WorkingSet& set, const Row& watched, std::string_view other) {
+  if (!watched.promise_spec->child || watched.promise_spec->child->parent == other) return;
+  WorkingSet::Entry* const parent = set.follow(watched.promise_spec->child->parent);
+  if (!parent || !parent->now->job || parent->now->job->watched) return;
+  edit_job(set.edit(*parent)).watched = true;
+  set.touched(*parent);
+}
+
 WorkingSet::Entry* first_open_job(WorkingSet& set, std::string_view job, Instant now) {
   RowRange range = open_in(child_jobs_of(job));
   range.limit = 1;
@@ -65,9 +84,8 @@ WorkingSet::Entry* first_open_job(WorkingSet& set, std::string_view job, Instant
 }
 
 bool is_kept_by_parent(WorkingSet& set, const Row& row, Instant now) {
-  if (!row.promise_spec->child) return false;
-  const WorkingSet::Entry* const parent = set.follow(row.promise_spec->child->parent);
-  return parent && parent->now->job && !is_terminal(job_state_at(*parent->now, now));
+  const WorkingSet::Entry* const parent = parent_of(set, row);
+  return parent && !is_terminal(job_state_at(*parent->now, now));
 }
 
 bool is_too_young(const Row& job, Instant now) noexcept {
@@ -87,6 +105,8 @@ WorkingSet::Entry* first_to_remove(WorkingSet& set, WorkingSet::Entry& job, Inst
   WorkingSet::Entry* const child = set.first_of(children_of(id));
   if (!child) return &job;
   if (child->now->job) return first_to_remove(set, *child, now);
+  // Without a watcher, its callbacks are those of the job, and they are drained first.
+  if (!row.job->watched) return child->now->callbacks > 0 || child->now->cancels_jobs ? nullptr : child;
   return has_listeners(set, *child->now) || has_keeper_left(set, *child, now) ? nullptr : child;
 }
 
@@ -99,12 +119,14 @@ void mark_deleted(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 }
 
 void remove_row(WorkingSet& set, WorkingSet::Entry& entry) {
-  const std::string id = entry.now->id();
+  const auto remove_edges = [&set, id = entry.now->id()](EdgeKind kind) {
+    while (const EdgeRef edge = set.first_edge(kind, id)) set.remove_first_edge(edge);
+  };
+  const bool watched = is_watched(set, *entry.now);
   if (entry.now->promise_spec->child) uncount(set, *entry.now);
-  for (const EdgeKind kind : {EdgeKind::callback, EdgeKind::keeper})
-    if (kind == EdgeKind::callback ? entry.now->callbacks > 0 : entry.now->promise_spec->child && !entry.now->job)
-      while (const EdgeRef edge = set.first_edge(kind, id)) set.remove_first_edge(edge);
+  if (entry.now->callbacks > 0) remove_edges(EdgeKind::callback);
   if (entry.now->job) return remove_job(set, entry);
+  if (watched) remove_edges(EdgeKind::keeper);
   if (entry.now->execute_seq) set.remove_message(entry.now->execute_seq);
   set.remove(entry);
 }

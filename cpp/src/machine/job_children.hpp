@@ -17,6 +17,10 @@ void add_lineage(StringMap& tags, const Row& parent, const std::string& id, bool
 // Gives a child or a message, which is in no storage yet, its mark, and counts it in its job.
 void mark_child(WorkingSet& set, WorkingSet::Entry& parent, Row& made, ChildKind kind);
 
+// Notes in its job that a child is awaited by `other`, or has a listener there; no effect on others, or if that is the job itself.
+// Only then a removal has to look for who needs the child.
+void note_watcher(WorkingSet& set, const Row& watched, std::string_view other);
+
 // Returns an unfinished child job of the job, or null; one at its deadline is finished.
 WorkingSet::Entry* first_open_job(WorkingSet& set, std::string_view job, Instant now);
 

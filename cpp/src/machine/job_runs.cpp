@@ -17,6 +17,9 @@ namespace resonate {
 
 namespace {
 
+// Bytes of the id of a copy: in every storage, an index takes it twice beside other texts.
+constexpr std::size_t kLongestCopy = 1000;
+
 // All rows of a job's family, those of a child job before it: its children, and theirs with their messages.
 void add_family(WorkingSet& set, const std::string& job, bool messages, std::vector<RowRef>& family) {
   for (const RowRef& row : set.scan(children_of(job), [messages](const Row& child) { return messages || !child.is_message(); })) {
@@ -26,9 +29,11 @@ void add_family(WorkingSet& set, const std::string& job, bool messages, std::vec
 }
 
 // Returns what needs a child besides the job itself, or nothing.
-std::string needed_by(WorkingSet& set, const Row& child, const std::string& job, Instant now) {
-  if (child.listeners > 0 || set.has_unblock(child.id())) return "has listeners that do not know its end";
+std::string needed_by(WorkingSet& set, const Row& child, const Row& parent, Instant now) {
   if (child.cancels_jobs) return "was cancelled, and what it awaited is not yet";
+  if (!parent.job->watched) return {};
+  const std::string& job = parent.id();
+  if (child.listeners > 0 || set.has_unblock(child.id())) return "has listeners that do not know its end";
   std::string who;
   const auto is_other = [&](const Edge& edge) {
     if (edge.other == job) return false;
@@ -59,7 +64,8 @@ Reply Machine::run(JobStartOver& request) {
     if (child->job && child->pending_at(now_))
       return refusal(status::kConflict, "job " + quoted(request.id) + " cannot be started over: its child " + quoted(child->id()) +
                                             " is " + std::string(name_of(child->job->state)));
-    if (const std::string why = needed_by(set_, *child, child->promise_spec->child->parent, now_); !why.empty())
+    const Row& parent = *set_.follow(child->promise_spec->child->parent)->now;
+    if (const std::string why = needed_by(set_, *child, parent, now_); !why.empty())
       return refusal(status::kConflict,
                      "job " + quoted(request.id) + " cannot be started over: its child " + quoted(child->id()) + " " + why);
   }
@@ -79,18 +85,22 @@ Reply Machine::run(JobFork& request) {
 
   const std::string beginning = request.id + ":";
   const std::int64_t before = from->now->promise_spec->child->number;
-  std::vector<RowRef> children = set_.scan(children_of(request.id), [&](const Row& row) {
+  RowRange range = children_of(request.id);
+  range.limit = kMostCopied + 1;
+  std::vector<RowRef> children = set_.scan(std::move(range), [&](const Row& row) {
     return !row.is_message() && row.promise_spec->child->number < before && row.id().starts_with(beginning);
   });
   if (children.size() > kMostCopied)
-    return refusal(status::kUnprocessable, "job " + quoted(request.id) + " has " + std::to_string(children.size()) +
-                                               " children before " + quoted(request.from) + "; at most " +
-                                               std::to_string(kMostCopied) + " can be copied");
+    return refusal(status::kUnprocessable, "job " + quoted(request.id) + " has more than " + std::to_string(kMostCopied) +
+                                               " children before " + quoted(request.from) + ", and no more are copied");
   std::ranges::sort(children, {}, [](const RowRef& row) { return row->promise_spec->child->number; });
   std::vector<std::string> ids;
   for (const RowRef& child : children) {
     if (child->pending_at(now_)) return refusal(status::kUnprocessable, "child " + quoted(child->id()) + " is pending");
     ids.push_back(request.new_id + child->id().substr(request.id.size()));
+    if (ids.back().size() > kLongestCopy)
+      return refusal(status::kUnprocessable, "the id of a copy must have at most " + std::to_string(kLongestCopy) + " bytes, got " +
+                                                 std::to_string(ids.back().size()));
     if (set_.follow(ids.back())) return taken(ids.back());
   }
 

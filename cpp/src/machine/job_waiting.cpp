@@ -104,6 +104,8 @@ bool wake_job(WorkingSet& set, WorkingSet::Entry& waiting, const Row& settled, I
 }
 
 void keep(WorkingSet& set, WorkingSet::Entry& settled, const std::string& keeper) {
+  if (is_child_of(*settled.now, keeper)) return;  // a job keeps its children anyway
+  note_watcher(set, *settled.now, keeper);
   if (set.follow_edge(EdgeKind::keeper, settled.now->id(), keeper)) return;
   set.add_edge(EdgeKind::keeper, settled.now->id(), keeper, settled.now->promise_spec->dialect);
   if (settled.now->job) ++edit_job(set.edit(settled)).keepers;

@@ -21,6 +21,8 @@ namespace resonate {
 
 namespace {
 
+constexpr std::size_t kMostLevels = 1000;  // of child jobs below a job without a parent
+
 // The defaults of a lifecycle, for values that neither the order nor its queue gives (JOBS 4).
 struct Preset {
   bool one_step;
@@ -208,8 +210,17 @@ std::optional<Reply> Machine::parent_refusal(const JobOrder& order) {
   const JobParent& parent = *order.parent;
   std::optional<Reply> refused =
       held_job_refusal(set_.find(parent.id), parent.id, parent.version, JobEvent::complete, "the parent of a new job");
-  if (refused) refused->status = status::kConflict;
-  return refused;
+  if (refused) {
+    refused->status = status::kConflict;
+    return refused;
+  }
+  // Requests on a family go down level by level.
+  std::size_t levels = 1;
+  for (const Entry* above = set_.follow(parent.id); above && above->now->promise_spec->child; ++levels)
+    above = set_.follow(above->now->promise_spec->child->parent);
+  if (levels <= kMostLevels) return std::nullopt;
+  return refusal(status::kUnprocessable, "job " + quoted(parent.id) + " is " + std::to_string(kMostLevels) +
+                                             " levels below a job without a parent, and takes no child jobs");
 }
 
 Reply Machine::enqueue(JobOrder& order) {

@@ -5,6 +5,7 @@
 #include "machine/derive.hpp"
 #include "machine/glob.hpp"
 #include "machine/job_cancellation.hpp"
+#include "machine/job_children.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/settle.hpp"
@@ -115,6 +116,7 @@ void Machine::add_callback(Entry& awaited, const Row& awaiter) {
 }
 
 void Machine::put_callback(Entry& awaited, const Row& awaiter) {
+  note_watcher(set_, *awaited.now, awaiter.id());
   set_.add_edge(EdgeKind::callback, awaited.now->id(), awaiter.id(), dialect_.id, cancels(*awaited.now, awaiter));
   Row& row = set_.edit(awaited);
   row.external = true;  // the promise is now awaited, so its timeout is armed (PROTOCOL 2.1)
@@ -124,6 +126,7 @@ void Machine::put_callback(Entry& awaited, const Row& awaiter) {
 
 void Machine::add_listener(Entry& awaited, const std::string& address) {
   if (set_.has_edge(EdgeKind::listener, awaited.now->id(), address)) return;
+  note_watcher(set_, *awaited.now, {});
   set_.add_edge(EdgeKind::listener, awaited.now->id(), address, dialect_.id);
   Row& row = set_.edit(awaited);
   row.external = true;

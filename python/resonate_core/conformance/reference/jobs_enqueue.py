@@ -56,6 +56,10 @@ LIFECYCLES = {
 DEFAULT_PRIORITY = 50
 
 
+MOST_LEVELS = 1000
+"""The most levels of child jobs below a job without a parent."""
+
+
 def process_at(world, data):
     """The instant before which a job must not run, or None."""
     return data["processAt"] if data["processIn"] is None else later(world.now, data["processIn"])
@@ -152,12 +156,18 @@ def parent_of(world, named):
     """The stored row of a parent. One that does not exist does not run either.
 
     Raises:
-        Refused: With 409.
+        Refused: With 409 or 422.
     """
     try:
-        return jobs_found.find_in_state(world, named, "running")
+        row = jobs_found.find_in_state(world, named, "running")
     except Refused as refused:
         raise Refused(409, refused.message) from None
+    levels, above = 1, row
+    while "child" in above and (above := world.promises.get(above["child"]["parent"])) is not None:
+        levels += 1
+    if levels > MOST_LEVELS:
+        raise Refused(422, f"job {row['id']!r} is {MOST_LEVELS} levels below a job without a parent")
+    return row
 
 
 def insert_child(world, data, parent):

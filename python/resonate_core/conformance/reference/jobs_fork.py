@@ -15,6 +15,7 @@ from .shape import Refused
 from .world import INT64_MAX, fulfilled_task, project, settle, target
 
 MOST_COPIED = 10_000
+LONGEST_COPY = 1000
 POLICY = (
     *("queue", "type", "priority", "oneStep", "workflow", "maxRetries", "retryPolicy", "onExhausted", "timeout", "retention"),
     *("cancelWithAwaiters", "args"),
@@ -51,6 +52,8 @@ def fork(world, data, dialect):
         if seen["state"] == "pending":
             raise Refused(422, f"step {one['id']!r} is pending")
         copies.append((new + one["id"].removeprefix(old), seen))
+        if len(copies[-1][0].encode()) > LONGEST_COPY:
+            raise Refused(422, f"the id of a copy has more than {LONGEST_COPY} bytes")
         if copies[-1][0] in world.promises:
             raise Refused(409, f"{copies[-1][0]!r} is there")
     job = insert_job(world, row, new, dialect)

@@ -9,7 +9,12 @@ MOST_TAKEN = 10_000
 
 
 def keep(row, job_id):
-    """Makes a job a keeper of a settled job or child; other promises have no keepers, since only a purge removes them."""
+    """Makes a job a keeper of a settled job or child; other promises have no keepers, since only a purge removes them.
+
+    A parent needs no keeper for its children: they stay until it is final.
+    """
+    if row.get("child", {}).get("kind") != "message" and row.get("child", {}).get("parent") == job_id:
+        return
     if ("job" in row or "child" in row) and job_id not in row.get("keptBy", []):
         row.setdefault("keptBy", []).append(job_id)
 
