@@ -16,6 +16,13 @@ from typing import Any
 import libpq
 import postgres_server
 
+
+def without_children(schema: str) -> str:
+    """SQL that takes from a schema what version 9 adds, for tests that lead a schema back to an earlier version."""
+    columns = ("parent", "child_kind", "child_number", "open_in")
+    return f"ALTER TABLE {schema}.promises " + ", ".join(f"DROP COLUMN IF EXISTS {column}" for column in columns) + ";"
+
+
 SETTINGS = """
 SET client_min_messages = warning;
 -- Foreign keys and triggers do not apply to the rows that are deleted.

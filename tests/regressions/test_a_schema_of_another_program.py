@@ -10,6 +10,7 @@ import pytest
 import postgres_server
 import resonate_core as rc
 from backends import POSTGRES, require
+from postgres_schemas import without_children
 from resonate_core._core import schema_versions
 
 FAR = 10**15
@@ -67,7 +68,7 @@ def test_a_function_beside_tables_of_an_older_release_is_kept(server: postgres_s
     with rc.Store(url) as store:
         store.promises.create("a", FAR)
     server.execute("DROP FUNCTION resonate.submit; DROP FUNCTION resonate.submission", "shared_by_two")
-    server.execute("UPDATE resonate.store_version SET version = 5", "shared_by_two")
+    server.execute(without_children("resonate") + "UPDATE resonate.store_version SET version = 5", "shared_by_two")
     server.execute(
         "CREATE FUNCTION resonate.submission(request jsonb) RETURNS text LANGUAGE sql AS 'SELECT 1::text'; "
         "CREATE FUNCTION resonate.submit(request jsonb) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",

@@ -14,6 +14,7 @@ import pytest
 import postgres_server
 import resonate_core as rc
 from backends import POSTGRES, require
+from postgres_schemas import without_children
 
 FAR = 10**15
 CANCEL = '{"kind": "job.cancel", "head": {"corrId": "1", "version": "2026-04-01"}, "data": {"type": "pay"}}'
@@ -65,7 +66,7 @@ def let_read(server: postgres_server.PostgresServer, role: str) -> None:
 
 def give_schema_of_version_6(server: postgres_server.PostgresServer) -> None:
     server.execute(
-        "GRANT EXECUTE ON FUNCTION resonate.submit(jsonb), resonate.submission(jsonb) TO PUBLIC; "
+        without_children("resonate") + "GRANT EXECUTE ON FUNCTION resonate.submit(jsonb), resonate.submission(jsonb) TO PUBLIC; "
         "ALTER TABLE resonate.inbox DROP CONSTRAINT IF EXISTS inbox_request_bytes; UPDATE resonate.store_version SET version = 6",
         DATABASE,
     )
@@ -240,6 +241,7 @@ def test_the_migration_numbers_the_rows_of_an_older_schema(server: postgres_serv
         pass
     with psycopg.connect(server.url(DATABASE), autocommit=True) as shop:
         older = "DROP TRIGGER IF EXISTS number_submission ON resonate.inbox; DROP FUNCTION IF EXISTS resonate.number_submission"
+        shop.execute(without_children("resonate"))
         shop.execute(
             f"{older}; ALTER TABLE resonate.inbox DROP CONSTRAINT inbox_request_bytes; UPDATE resonate.store_version SET version = 6"
         )

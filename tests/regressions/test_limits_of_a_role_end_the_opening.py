@@ -25,6 +25,7 @@ import postgres_server
 import resonate_core as rc
 from backends import PGBOUNCER, POSTGRES, require
 from command_line import run_command
+from postgres_schemas import without_children
 from resonate_core.calls.wakeup import Wakeup
 from tiers import chess
 
@@ -106,14 +107,17 @@ def test_all_limits_at_once(place: Place) -> None:
 def test_a_migration(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     url = place.of_role
     rc.Store(url).close()
-    older = "SET search_path TO resonate; DROP FUNCTION submit; DROP FUNCTION submission; UPDATE store_version SET version = 5"
+    older = (
+        without_children("resonate")
+        + "SET search_path TO resonate; DROP FUNCTION submit; DROP FUNCTION submission; UPDATE store_version SET version = 5"
+    )
     for open_again in (lambda: rc.Store(url), lambda: run_command(capsys, "migrate", "--db", url)):
         postgres_server.shared().execute(f"ALTER DATABASE {place.name} RESET ALL")  # they hold for the next statement, too
         postgres_server.shared().execute(older, place.name)
         place.set("database", *place.limits)
         assert run_command(capsys, "migrate", "--db", url, "--dry-run", "--json").json["from"] == 5
         open_again()
-        assert run_command(capsys, "migrate", "--db", url, "--dry-run", "--json").json["from"] == 8
+        assert run_command(capsys, "migrate", "--db", url, "--dry-run", "--json").json["from"] == 9
 
 
 def test_opening_waits_for_one_that_makes_the_tables(place: Place) -> None:

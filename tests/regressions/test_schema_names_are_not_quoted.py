@@ -15,6 +15,7 @@ import pgbouncer
 import postgres_server
 import resonate_core as rc
 from backends import PGBOUNCER, POSTGRES, require
+from postgres_schemas import without_children
 from resonate_core._core import schema_versions
 from resonate_core.worker import Worker
 
@@ -114,7 +115,8 @@ def test_an_older_schema_gets_the_new_function_and_keeps_its_grants(database: st
     server = postgres_server.shared()
     rc.Store(f"{database}?schema=older").close()
     server.execute(
-        """
+        without_children("older")
+        + """
         CREATE OR REPLACE FUNCTION older.submit(request jsonb) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
         SET search_path TO older, pg_temp AS $$ BEGIN INSERT INTO inbox (request) VALUES ($1::text); RETURN 1; END $$;
         DROP FUNCTION older.submission(jsonb);

@@ -11,7 +11,9 @@ import pytest
 
 import resonate_core as rc
 from backends import schemas_of_postgres
+from postgres_schemas import without_children
 from postgres_server import shared
+from postgres_urls import schema_of
 from resonate_core._core import schema_versions
 
 FAR = 10**15
@@ -143,7 +145,7 @@ def test_migrate_of_tables_of_the_first_release(run: Run) -> None:
         store.promises.create("a", FAR)
     execute(url, "ALTER TABLE edges DROP COLUMN cancelled_with; ALTER TABLE promises DROP COLUMN cancels_jobs")
     execute(url, "ALTER TABLE schedules DROP COLUMN paused")
-    execute(url, "ALTER TABLE promises DROP COLUMN parent, DROP COLUMN child_kind, DROP COLUMN child_number, DROP COLUMN open_in")
+    execute(url, without_children(schema_of(url)))
     execute(
         url,
         "DROP FUNCTION submit; DROP FUNCTION submission; DROP TABLE inbox; DROP TABLE queue_hours; UPDATE store_version SET version = 1",
