@@ -58,12 +58,6 @@ class _ReadThreads:
         self._idle = list(self._threads)
         self._at_once = at_once
         self._waiting: deque[_Waiting] = deque()
-        self._running = 0
-
-    @property
-    def in_flight(self) -> int:
-        """The number of requests that wait or run."""
-        return len(self._waiting) + self._running
 
     def submit(self, one: _Waiting) -> None:
         """Run a request as soon as a thread is idle."""
@@ -80,10 +74,8 @@ class _ReadThreads:
             return
         thread = self._idle.pop()
         batch = [self._waiting.popleft() for _ in range(min(self._at_once, len(self._waiting)))]
-        self._running += len(batch)
 
         def done(answers: Sequence[Answer], error: Exception | None) -> None:
-            self._running -= len(batch)
             self._idle.append(thread)
             self._begin()
             self._answered(batch, answers, error)
@@ -105,6 +97,9 @@ class Batcher:
         behind: Returns whether due internal steps are left; each request runs a part of them.
         in_order: Whether searches share the transactions of other requests, so that all requests run in the order of their arrival;
             for a server that is tested step by step.
+
+    Attributes:
+        in_flight: The number of requests that wait or run.
     """
 
     def __init__(self, store: Store, metrics: Metrics, behind: Callable[[], bool] = lambda: False, in_order: bool = False) -> None:
@@ -119,20 +114,16 @@ class Batcher:
         self._long_is_next = False
         self._under_way: list[_Waiting] = []
         self._scheduled = False
+        self.in_flight = 0
         searchers = [f"resonate-search-{number}" for number in range(_SEARCHES)]
         self._searches = _ReadThreads(store, self._answer, searchers, at_once=1)
         reads_wait = store.shared and not in_order  # in memory there is no disk to wait for
         self._reads = _ReadThreads(store, self._answer, ["resonate-reads"], _MOST_REQUESTS) if reads_wait else None
 
-    @property
-    def in_flight(self) -> int:
-        """The number of requests that wait or run."""
-        beside = self._searches.in_flight + (self._reads.in_flight if self._reads else 0)
-        return len(self._waiting) + len(self._long) + len(self._under_way) + beside
-
     def submit(self, envelope: Envelope) -> asyncio.Future[Answer]:
         """Run a request with the next transaction; return its reply, or the error of that transaction, as a future."""
         future: asyncio.Future[Answer] = self._loop.create_future()
+        self.in_flight += 1
         if envelope.search and not self._in_order:
             self._searches.submit((envelope, future))
             return future
@@ -197,6 +188,7 @@ class Batcher:
         self._answer(batch, answers, error)
 
     def _answer(self, batch: Sequence[_Waiting], answers: Sequence[Answer], error: Exception | None) -> None:
+        self.in_flight -= len(batch)
         if error is not None:
             asked = [envelope.corr_id for envelope, _ in batch[:_MOST_NAMED]]
             _log.error("a transaction of %d requests failed: %s", len(batch), error, exc_info=error, extra={"corr_ids": asked})
