@@ -49,7 +49,7 @@ MUTANTS = [
     _m("worker", "calm_jobs", "worker.session", "running jobs have no heartbeat", "self.executor.held() + [", "["),
     _m("worker", "calm_jobs", "worker.periodic", "only the first occurrence is enqueued", "self.next_at = following[0] if following else None", "self.next_at = None"),
     _m("batcher", "server", "server.batcher", "replies are in the wrong order", "zip(batch, answers, strict=True)", "zip(batch, reversed(answers), strict=True)"),
-    _m("batcher", "server", "server.batcher", "a batch loses its last request", "envelopes = [envelope for envelope, _ in batch]", "envelopes = [envelope for envelope, _ in batch[:1]]"),
+    _m("batcher", "server", "server.batcher", "a batch loses its last request", "envelopes = [envelope for envelope, *_ in batch]", "envelopes = [envelope for envelope, *_ in batch[:1]]"),
     _m("driver", "server", "server.driver", "older messages are not read", "accepting(sorted(addresses), set())", "accepting([], set())"),
     _m("delivery", "server", "server.delivery", "an unblock stays under way after its stream ended", "for message in messages:\n            self._under_way.discard(message.number)\n            if is_execute(message):\n                self._unplaced", "for message in messages:\n            if is_execute(message):\n                self._unplaced"),
     _m("streams", "server", "server.poll", "a stream that opens reads nothing", "self._metrics.streams_opened.inc()\n        self._read_again(stream)", "self._metrics.streams_opened.inc()"),

@@ -36,7 +36,8 @@ _SEARCHES = 2
 #: The most requests that a log line names.
 _MOST_NAMED = 20
 
-_Waiting = tuple[Envelope, "asyncio.Future[Answer]"]
+#: A request, its reply to come, and the number of its records, which is read once: a property of the core costs as much as a call.
+_Waiting = tuple[Envelope, "asyncio.Future[Answer]", int]
 #: Takes requests and their replies, or an error in the place of the replies.
 _Answered = Callable[[Sequence[_Waiting], Sequence[Answer], "Exception | None"], None]
 
@@ -80,7 +81,7 @@ class _ReadThreads:
             self._begin()
             self._answered(batch, answers, error)
 
-        thread.submit(functools.partial(self._store.run, [envelope for envelope, _ in batch]), done)
+        thread.submit(functools.partial(self._store.run, [envelope for envelope, *_ in batch]), done)
 
 
 class Batcher:
@@ -124,14 +125,18 @@ class Batcher:
         """Run a request with the next transaction; return its reply, or the error of that transaction, as a future."""
         future: asyncio.Future[Answer] = self._loop.create_future()
         self.in_flight += 1
-        if envelope.search and not self._in_order:
-            self._searches.submit((envelope, future))
-            return future
-        if envelope.read and self._reads and self._under_way:
-            self._reads.submit((envelope, future))
-            return future
-        is_long = envelope.records > LONG and not self._in_order
-        (self._long if is_long else self._waiting).append((envelope, future))
+        records = envelope.records
+        waiting, lane = (envelope, future, records), self._waiting
+        if not self._in_order:
+            if envelope.search:
+                self._searches.submit(waiting)
+                return future
+            if self._reads and self._under_way and envelope.read:
+                self._reads.submit(waiting)
+                return future
+            if records > LONG:
+                lane = self._long
+        lane.append(waiting)
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._begin)
@@ -157,19 +162,19 @@ class Batcher:
         batch = self._under_way = lane[: self._next_batch(lane)]
         del lane[: len(batch)]
         self._metrics.batch_size.observe(len(batch))
-        envelopes = [envelope for envelope, _ in batch]
+        envelopes = [envelope for envelope, *_ in batch]
         self._executor.submit(functools.partial(self._run, envelopes), self._done)
 
     def _next_batch(self, lane: Sequence[_Waiting]) -> int:
         """Return how many of these requests share the next transaction, at least one. A debug operation has its own."""
-        if lane[0][0].debug:
+        if len(lane) == 1 or lane[0][0].debug:
             return 1
         most = min(len(lane), _MOST_REQUESTS_BEHIND if self._behind() else _MOST_REQUESTS)
-        records = lane[0][0].records
+        total = lane[0][2]
         for at in range(1, most):
-            envelope = lane[at][0]
-            records += envelope.records
-            if envelope.debug or records > MOST_RECORDS:
+            envelope, _, records = lane[at]
+            total += records
+            if total > MOST_RECORDS or envelope.debug:
                 return at
         return most
 
@@ -190,12 +195,12 @@ class Batcher:
     def _answer(self, batch: Sequence[_Waiting], answers: Sequence[Answer], error: Exception | None) -> None:
         self.in_flight -= len(batch)
         if error is not None:
-            asked = [envelope.corr_id for envelope, _ in batch[:_MOST_NAMED]]
+            asked = [envelope.corr_id for envelope, *_ in batch[:_MOST_NAMED]]
             _log.error("a transaction of %d requests failed: %s", len(batch), error, exc_info=error, extra={"corr_ids": asked})
-            for _, future in batch:
+            for _, future, _ in batch:
                 if not future.done():
                     future.set_exception(error)
             return
-        for (_, future), answer in zip(batch, answers, strict=True):
+        for (_, future, _), answer in zip(batch, answers, strict=True):
             if not future.done():  # the client may have disconnected
                 future.set_result(answer)
