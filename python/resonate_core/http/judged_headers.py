@@ -5,31 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-__all__ = ["doubled", "is_foreign_site", "is_same_origin"]
+__all__ = ["is_foreign_site", "is_same_origin", "judged"]
 
 #: Of two of these, another reader of the request may see the other one.
-_SINGLE = frozenset((b"host", b"origin", b"sec-fetch-site", b"x-resonate-ui", b"authorization"))
+_JUDGED = frozenset((b"host", b"origin", b"sec-fetch-site", b"x-resonate-ui", b"authorization"))
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def doubled(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    """Return why a request is refused with 400: one of these headers is there twice, also with the same value. None if none is.
+def judged(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes] | str:
+    """Return the headers by which a request is judged; or why it is refused with 400: one is there twice, also with the same value.
 
     Args:
         headers: As in an ASGI scope, with names in lower case.
 
     Example:
-        >>> from resonate_core.http.judged_headers import doubled
-        >>> doubled([(b"host", b"shop"), (b"host", b"bank")]), doubled([(b"host", b"shop"), (b"accept", b"a"), (b"accept", b"b")])
-        ('the header host must be given once, got it twice', None)
+        >>> from resonate_core.http.judged_headers import judged
+        >>> judged([(b"host", b"shop"), (b"accept", b"a"), (b"accept", b"b")])
+        {b'host': b'shop'}
+        >>> judged([(b"host", b"shop"), (b"host", b"bank")])
+        'the header host must be given once, got it twice'
     """
-    seen: set[bytes] = set()
-    for name, _ in headers:
-        if name in _SINGLE:
-            if name in seen:
+    found: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in _JUDGED:
+            if name in found:
                 return f"the header {name.decode()} must be given once, got it twice"
-            seen.add(name)
-    return None
+            found[name] = value
+    return found
 
 
 def is_foreign_site(site: bytes) -> bool:

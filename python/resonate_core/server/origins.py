@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from ..base.loopback import is_loopback
 from ..http.host_names import is_own_name
-from ..http.judged_headers import doubled, is_foreign_site, is_same_origin
+from ..http.judged_headers import is_foreign_site, is_same_origin, judged
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -53,18 +53,10 @@ class Origins:
 
     def refusal(self, scope: Scope, path: str) -> tuple[int, str] | None:
         """Return a status and the reason; None if the request is permitted."""
-        twice = doubled(scope["headers"])
-        if twice is not None:
-            return 400, twice
-        host = origin = None
-        site = b""
-        for name, value in scope["headers"]:
-            if name == b"host":
-                host = value
-            elif name == b"origin":
-                origin = value
-            elif name == b"sec-fetch-site":
-                site = value
+        headers = judged(scope["headers"])
+        if isinstance(headers, str):
+            return 400, headers
+        host, origin = headers.get(b"host"), headers.get(b"origin")
         if host and host not in self._accepted and self._checks_host(scope):
             name = host.decode("latin-1")
             if not is_own_name(name, self._hosts):
@@ -75,7 +67,7 @@ class Origins:
             shown = origin.decode("latin-1")
             if not (self._any_origin or shown in self._origins or is_same_origin(shown, _text(host), scope["scheme"])):
                 return 403, f"Origin must be this server's own or one of server.cors_origins, got {shown!r}"
-        elif is_foreign_site(site) and path.startswith(_STREAMS) and not self._any_origin:
+        elif path.startswith(_STREAMS) and is_foreign_site(headers.get(b"sec-fetch-site", b"")) and not self._any_origin:
             # A page may embed a stream as a picture: the request has no Origin then, and the messages would be lost.
             return 403, "a page of another origin must not embed a stream"
         return None

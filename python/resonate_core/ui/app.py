@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from .._core import Envelope, RequestLimits
 from ..base.log_lines import escape_lines
 from ..errors import ResonateError, StoreBusy, StoreError
-from ..http.judged_headers import doubled, is_foreign_site, is_same_origin
+from ..http.judged_headers import is_foreign_site, is_same_origin, judged
 from . import jobs, lookups, messages, overview, pytest_export, queues, schedules, stuck, travel, workers, workflows
 from .access import Refused, StoreAccess
 from .action_endpoint import need_operator, parsed, run_action
@@ -183,10 +183,10 @@ class UiApp:
     async def _api(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         redaction = Redaction(self.dashboard.rules)
         try:
-            twice = doubled(scope["headers"])
-            if twice is not None:
-                raise Refused(400, twice)
-            if is_foreign_site(dict(scope["headers"]).get(b"sec-fetch-site", b"")):
+            headers = judged(scope["headers"])
+            if isinstance(headers, str):
+                raise Refused(400, headers)
+            if is_foreign_site(headers.get(b"sec-fetch-site", b"")):
                 raise Refused(403, "a page of another origin must not use this dashboard")
             principal = self._identified(name, scope)
             if not self._has_indexes:

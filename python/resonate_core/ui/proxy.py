@@ -14,7 +14,7 @@ from ..base.payloads import parse_json
 from ..base.per_process import PerProcess
 from ..http.client import async_client
 from ..http.host_names import is_own_name
-from ..http.judged_headers import doubled, is_foreign_site, is_same_origin
+from ..http.judged_headers import is_foreign_site, is_same_origin, judged
 from ..http.server_client import ServerAddress
 from .access import Refused
 from .app import ACTS, HEADERS, READS, relative_path
@@ -106,9 +106,9 @@ class ServerUi:
             return
         if scope["type"] != "http":
             raise NotImplementedError(f"ASGI scope {scope['type']!r} is not served")
-        twice = doubled(scope["headers"])
-        if twice is not None:
-            await _refuse(send, 400, twice)
+        headers = judged(scope["headers"])
+        if isinstance(headers, str):
+            await _refuse(send, 400, headers)
             return
         if not self._is_own(scope):
             await _refuse(send, 421, "Host must be a name of this machine, or one of hosts")
