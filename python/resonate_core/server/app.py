@@ -268,8 +268,12 @@ class ResonateApp:
 
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
         runtime = self._current_runtime()
-        body = await self._body(runtime, scope, receive, send)
-        if body is None:
+        try:
+            body = await read_body(scope, receive, self.settings.limits.body_bytes, runtime.body_timeout)
+        except BodyRefused as refused:
+            await self._refuse_body(refused, receive, send)
+            return
+        if body is None:  # the client has disconnected
             return
         envelope = Envelope(body, self._request_limits)
         if envelope.records > LONG:
@@ -287,8 +291,12 @@ class ResonateApp:
     async def _post_batch(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer several envelopes, one on each line, with one line for each."""
         runtime = self._current_runtime()
-        body = await self._body(runtime, scope, receive, send)
-        if body is None:
+        try:
+            body = await read_body(scope, receive, self.settings.limits.body_bytes, runtime.body_timeout)
+        except BodyRefused as refused:
+            await self._refuse_body(refused, receive, send)
+            return
+        if body is None:  # the client has disconnected
             return
         lines = body.removesuffix(b"\n").split(b"\n")
         if len(lines) > MOST_OF_A_BATCH:
@@ -299,14 +307,9 @@ class ResonateApp:
         reply = functools.partial(self._reply, runtime, scope=scope)
         await answer_batch(send, headers, portions(lines, self._request_limits), runtime.turn_of_long, reply)
 
-    async def _body(self, runtime: Runtime, scope: Scope, receive: Receive, send: Send) -> bytes | None:
-        """Return the body of a request; None if it was refused and answered, or its client has disconnected."""
-        try:
-            return await read_body(scope, receive, self.settings.limits.body_bytes, runtime.body_timeout)
-        except BodyRefused as refused:
-            self.metrics.refused.labels(refused.limit).inc()
-            await self._answer_unread(receive if refused.unread else None, send, refused.status, str(refused))
-            return None
+    async def _refuse_body(self, refused: BodyRefused, receive: Receive, send: Send) -> None:
+        self.metrics.refused.labels(refused.limit).inc()
+        await self._answer_unread(receive if refused.unread else None, send, refused.status, str(refused))
 
     async def _reply(self, runtime: Runtime, envelope: Envelope, scope: Scope) -> Answer:
         """Check the permission for one envelope, and run it."""
