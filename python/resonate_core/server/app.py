@@ -315,10 +315,12 @@ class ResonateApp:
         """Check the permission for one envelope, and run it."""
         started = seconds()
         kind = envelope.kind
-        refusal = None if envelope.refused else self._authorizer.refusal(envelope, scope)
+        refusal = None
+        if not envelope.refused:
+            refusal = self._authorizer.refusal(envelope, scope)
+            if refusal is None:
+                self._tag_warnings.check(envelope)
         task_ids = envelope.ids if kind in ENDS_OF_RUNS else ()
-        if refusal is None and not envelope.refused:
-            self._tag_warnings.check(envelope)
         if self._spans is not None:
             with self._spans(envelope, scope) as set_status:
                 status, reply = refusal or await self._run(runtime, envelope)
