@@ -187,12 +187,13 @@ class ResonateApp:
 
     def _current_runtime(self) -> Runtime:
         runtime = self._runtime
-        if runtime is None or runtime.loop.is_closed():
-            runtime = self._runtime = Runtime(
-                self.store, self.settings, self.metrics, self.random, _BODY_TIMEOUT, self._authorizer.tenants
-            )
-        elif runtime.loop is not asyncio.get_running_loop():
+        if runtime is not None and runtime.loop is asyncio.get_running_loop():
+            return runtime
+        if runtime is not None and not runtime.loop.is_closed():
             raise RuntimeError("this app runs on another event loop already; make one app for each")
+        runtime = self._runtime = Runtime(
+            self.store, self.settings, self.metrics, self.random, _BODY_TIMEOUT, self._authorizer.tenants
+        )
         return runtime
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
