@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
-import socket
 import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from .. import go_program
-from ..http.servers import free_port
+from .. import go_program, redis_server
 from .calls import PAYLOAD
 from .timed import CPU, cpu_seconds
 
@@ -80,37 +74,12 @@ def build_asynq(folder: Path) -> Path | str:
     return go_program.build("asynq", _HERE / "asynq", folder)
 
 
-@contextlib.contextmanager
-def _redis(folder: Path, options: list[str]) -> Iterator[tuple[str, int]]:
-    """A Redis of its own on a free port of 127.0.0.1. Gives its address and its process."""
-    port = free_port()
-    folder.mkdir()
-    command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder.absolute()), "--save", "", *options]
-    with (folder / "log").open("w") as log:
-        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    try:
-        until = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                with socket.create_connection(("127.0.0.1", port), 1):
-                    break
-            except OSError:
-                if server.poll() is not None or time.monotonic() > until:
-                    print((folder / "log").read_text(), file=sys.stderr)
-                    raise
-                time.sleep(0.05)
-        yield f"127.0.0.1:{port}", server.pid
-    finally:
-        server.terminate()
-        server.wait()
-
-
 def asynq(program: Path, folder: Path, turn: int) -> dict[str, float]:
     """Jobs a second of asynq, and µs of processor time a job of its program and of Redis together."""
     found: dict[str, float] = {}
     for kept, options in REDIS.items():
         seen = {}
-        with _redis(folder / f"redis-{turn}-{kept.replace(' ', '-')}", options) as (address, server):
+        with redis_server.running(folder / f"redis-{turn}-{kept.replace(' ', '-')}", options) as (address, server):
             command = [str(program), "-address", address, "-count", str(_ASYNQ_JOBS), "-payload", PAYLOAD]
             for size in _ASYNQ_SIZES:
                 used = cpu_seconds(server)
