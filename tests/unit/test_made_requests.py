@@ -12,6 +12,7 @@ import pytest
 
 import resonate_core as rc
 from resonate_core import _core
+from resonate_core.calls.made import call, data_of
 
 NOUNS = {"promises": _core.Promises, "tasks": _core.Tasks, "schedules": _core.Schedules, "jobs": _core.Jobs, "queues": _core.Queues}
 AT = {"timeout_at": 9_000}
@@ -169,3 +170,10 @@ def test_a_misspelt_tag_is_named_at_the_line_that_calls() -> None:
     with pytest.warns(UserWarning, match="resonate:traget") as caught:
         asyncio.run(main())
     assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize("keywords", [{"timeout_at": 9_000}, {"timeout": 9_000}])
+def test_the_data_of_a_method_are_those_of_its_call(keywords: dict[str, Any]) -> None:
+    assert data_of(_core.Promises.create, "a", **keywords) == call(_core.Promises.create, "a", **keywords).data
+    options: dict[str, Any] = {"id": "a", "good_for": 5, "after": ["b"]}
+    assert data_of(_core.Jobs.enqueue, "t", 1, **options) == call(_core.Jobs.enqueue, "t", 1, **options).data

@@ -140,12 +140,29 @@ class GraphBuilder:
             ids = dict.fromkeys(self.id_of(one) if by_name and one in self._orders else one for one, by_name in after)
             awaited[name] = list(ids)
             nodes[name] = [names[one] for one in ids if one in names]
+        return {name: self._order(name, awaited[name]) for name in self._in_order(nodes)}
+
+    def _in_order(self, nodes: Mapping[str, Sequence[str]]) -> Iterable[str]:
+        """Return the names, each behind those that it waits for, and those that can run at the same time together.
+
+        A store has them near each other, so that it writes fewer pages when they run.
+
+        Raises:
+            Invalid: Nodes wait for each other in a circle.
+        """
+        levels: dict[str, int] = {}
+        for name, before in nodes.items():
+            try:
+                levels[name] = 1 + max(map(levels.__getitem__, before), default=0)
+            except KeyError:  # added before one that it waits for
+                break
+        else:
+            return sorted(nodes, key=levels.__getitem__)
         try:
-            order = list(TopologicalSorter(nodes).static_order())
+            return list(TopologicalSorter(nodes).static_order())
         except CycleError as error:
             circle = " waits for ".join(map(repr, reversed(error.args[1])))
             raise Invalid(f"nodes of graph {self.id!r} must not wait for each other in a circle: {circle}") from None
-        return {name: self._order(name, awaited[name]) for name in order}
 
     def _order(self, name: str, awaited: Sequence[str]) -> Data:
         order = self._orders[name]

@@ -94,4 +94,9 @@ def data_of(method: Callable[Concatenate[Any, P], T], *args: P.args, **kwargs: P
         >>> data_of(Jobs.enqueue, "mail", process_in=5, retention="kept")
         {'queue': 'default', 'type': 'mail', 'processIn': 5, 'retention': None}
     """
-    return call(method, *args, **kwargs).data
+    noun, name = _METHODS[_function(method)]
+    all, relative = requests(noun, name, args, kwargs)
+    if relative or len(all) != 1:
+        return call(method, *args, **kwargs).data
+    data: Data = all[0][1]
+    return data
