@@ -19,34 +19,33 @@ from ..jobs.calls import PAYLOAD, TYPE
 from ..jobs.timed import CPU, better
 
 LENGTH = 10
-#: Jobs that a request enqueues, of graphs and of plain jobs.
-BATCH = 1_000
+#: The most jobs that a request enqueues, of graphs and of plain jobs: a server takes as many.
+BATCH = 10_000
 #: Jobs that run at once, and jobs that are claimed beside them.
-AT_ONCE, AHEAD = 100, 200
+AT_ONCE, AHEAD = 500, 500
 _files = itertools.count()
 
 Enqueue = Callable[[rc.Store, Worker], None]
 
 
 def plain(count: int) -> Enqueue:
-    """Jobs that wait for nothing; a last one that is alone goes into the request before."""
+    """Jobs that wait for nothing."""
 
     def enqueue(store: rc.Store, worker: Worker) -> None:
-        size = BATCH if count % BATCH == 0 else count
-        for _ in range(count // size):
-            store.jobs.enqueue_many(TYPE, [PAYLOAD] * size)
+        for begin in range(0, count, BATCH):
+            store.jobs.enqueue_many(TYPE, [PAYLOAD] * min(BATCH, count - begin))
 
     return enqueue
 
 
 def chains(count: int, together: bool) -> Enqueue:
-    """Chains, as many in a graph as a request of `BATCH` jobs holds, or each as a graph of its own."""
+    """Chains, as many in a graph as a request holds, or each as a graph of its own."""
     in_a_graph = BATCH // LENGTH if together else 1
 
     def enqueue(store: rc.Store, worker: Worker) -> None:
         for begin in range(0, count, in_a_graph):
             graph = worker.graph(f"g{begin}")
-            for chain in range(in_a_graph):
+            for chain in range(min(in_a_graph, count - begin)):
                 before = None
                 for step in range(LENGTH):
                     before = graph.add(f"{chain}-{step}", TYPE, PAYLOAD, after=before)

@@ -24,7 +24,7 @@ _TRIED = 100
 #: Pools of Celery's worker and their sizes; BullMQ's processes of workers (0: in the process that adds the flows) and `concurrency`.
 WAYS = {
     "Celery": (("prefork", "2"), ("prefork", "4"), ("threads", "4"), ("threads", "20"), ("solo", "1")),
-    "BullMQ": (("0", "20"), ("0", "50"), ("0", "100"), ("1", "50"), ("2", "50")),
+    "BullMQ": (("0", "50"), ("0", "100"), ("0", "200"), ("1", "100"), ("2", "50")),
 }
 
 

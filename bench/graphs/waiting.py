@@ -13,7 +13,7 @@ from ..stopwatch import Body
 STORES = ("memory", "SQLite normal")
 _GATE = "gate"
 _SIZE = 10_000
-#: Jobs that are pending, with and without those that wait, and how many are worked off in a round.
+#: Jobs that are pending, with and without those that wait, and how many run in a round.
 PENDING = 1_000
 _CYCLES = {"memory": 5_000, "SQLite normal": 500}
 _FAR = 10**10  # ms
@@ -34,7 +34,7 @@ def fill(store: rc.Store, waiting: int) -> None:
 
 
 def cycles(store: rc.Store, count: int) -> Body:
-    """Works off one and enqueues one, so that as many are pending after it as before."""
+    """Runs one and enqueues one, so that as many are pending after it as before."""
 
     def body() -> int:
         claim, start, complete, enqueue = store.jobs.claim, store.jobs.start, store.jobs.complete, store.jobs.enqueue
