@@ -21,7 +21,7 @@ _FAR = 10**10  # ms
 
 def figure(stored: str, waiting: int) -> str:
     """The name of a figure."""
-    return f"jobs {stored} claim + start + complete + enqueue beside {waiting:,} waiting{CPU}"
+    return f"jobs {stored} cycle beside {waiting:,} waiting{CPU}"
 
 
 def fill(store: rc.Store, waiting: int) -> None:
