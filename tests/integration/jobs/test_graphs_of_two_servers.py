@@ -21,8 +21,9 @@ import pytest
 import resonate_core as rc
 from integration.clients.server_process import ServerProcess
 
-ROUNDS, NODES, FAMILIES = 4, 12, 4
+ROUNDS, NODES, FAMILIES = 5, 12, 4
 QUEUES = ("graphs", "families")
+POLICY = {"kind": "fixed", "intervals": [0]}
 
 
 class Scene:
@@ -110,13 +111,12 @@ def enqueue(client: rc.Client, number: int, chance: random.Random, depth: dict[s
         after = sorted({f"n{chance.randrange(node)}" for _ in range(chance.randrange(3))} if node else ())
         if number and chance.random() < 0.2:
             after.append(f"g{number - 1}:n{chance.randrange(NODES)}")
-        id = graph.add(f"n{node}", "node", after=after, queue="graphs", max_retries=10_000)
+        id = graph.add(f"n{node}", "node", after=after, queue="graphs", max_retries=10_000, retry_policy=POLICY)
         depth[id] = 1 + max((depth[one if ":" in one else graph.id_of(one)] for one in after), default=0)
     graph.enqueue()
-    policy = {"kind": "fixed", "intervals": [0]}
     for member in range(FAMILIES):
         payload, id = 10 * number + member, f"f{number}-{member}"
-        client.jobs.enqueue("parent", payload, id=id, queue="families", lifecycle="workflow", retry_policy=policy)
+        client.jobs.enqueue("parent", payload, id=id, queue="families", lifecycle="workflow", retry_policy=POLICY)
 
 
 def left(store: rc.Store) -> dict[str, int]:
