@@ -10,7 +10,7 @@
 
 #include "arguments.hpp"
 #include "bind.hpp"
-#include "codec/snapshot.hpp"
+#include "codec/snapshot_part.hpp"
 #include "display.hpp"
 #include "keyword_method.hpp"
 #include "machine/calendar.hpp"
@@ -120,14 +120,51 @@ PromisesFound promises(const Views& self, const PromiseStates& states, const Opt
 
 constexpr std::size_t kMostIds = 1000;
 
-JsonDict rows(const Views& self, const Shown<"collections.abc.Iterable[str]">& ids) {
-  const std::vector<std::string> wanted = texts(ids, "ids");
-  if (wanted.size() > kMostIds)
-    raise(ErrorClass::invalid, "ids must be at most " + std::to_string(kMostIds) + ", got " + std::to_string(wanted.size()));
-  const std::string document = self.store->without_gil([&](Engine& engine) {
-    return engine.with_snapshot([&](Storage& storage) { return write_part(storage, wanted, engine.options()); });
+constexpr std::size_t kMostEdges = 10'000;
+
+std::vector<std::string> ids_of(const Shown<"collections.abc.Iterable[str]">& given, const char* argument) {
+  std::vector<std::string> ids = texts(given, argument);
+  if (ids.size() > kMostIds)
+    raise(ErrorClass::invalid,
+          std::string(argument) + " must be at most " + std::to_string(kMostIds) + ", got " + std::to_string(ids.size()));
+  return ids;
+}
+
+// How many edges a row has of each kind that it counts.
+py::dict edge_counts(const Row& row) {
+  py::dict counts;
+  counts["callbacks"] = row.callbacks;
+  counts["listeners"] = row.listeners;
+  if (row.job) counts["keptBy"] = row.job->keepers;
+  return counts;
+}
+
+JsonDict rows(const Views& self, const Shown<"collections.abc.Iterable[str]">& ids, const OptionalInt& edges) {
+  const std::vector<std::string> wanted = ids_of(ids, "ids");
+  const std::size_t most = size_of(edges, "edges", kAllEdges, 0, kMostEdges);
+  const SnapshotPart part = self.store->without_gil([&](Engine& engine) {
+    return engine.with_snapshot([&](Storage& storage) { return write_part(storage, wanted, engine.options(), most); });
   });
-  return JsonDict(call(member_of_module("json", "loads"), py::str(document)));
+  py::dict made = call(member_of_module("json", "loads"), py::str(part.document));
+  if (!edges.is_none()) {
+    py::dict cut;
+    for (const RowRef& row : part.cut) cut[py::str(row->id())] = edge_counts(*row);
+    made["cut"] = std::move(cut);
+  }
+  return JsonDict(std::move(made));
+}
+
+Shown<"list[str]"> awaited_of(const Views& self, const Str& awaiter, const Shown<"collections.abc.Iterable[str]">& among) {
+  const std::string other(text(awaiter, "awaiter"));
+  const std::vector<std::string> owners = ids_of(among, "among");
+  std::vector<EdgeLookup> edges;
+  for (const std::string& owner : owners) edges.push_back({EdgeKind::callback, owner, other});
+  self.store->without_gil(
+      [&](Engine& engine) { engine.with_snapshot([&](Storage& storage) { storage.load_many({.edges = edges}); }); });
+  py::list found;
+  for (const EdgeLookup& edge : edges)
+    if (edge.found) found.append(py::str(std::string(edge.owner)));
+  return Shown<"list[str]">(std::move(found));
 }
 
 Dicts due(const Views& self, const Int& limit, const OptionalStr& prefix) {
@@ -213,7 +250,8 @@ void bind_views(py::module_& module) {
   bound.def("due", &due, py::arg("limit") = 50, py::kw_only(), py::arg("prefix") = py::none())
       .def("leases", &leases, py::arg("limit") = 1000, py::kw_only(), py::arg("prefix") = py::none())
       .def("index", [](const Views& self) { self.store->without_gil([](Engine& engine) { engine.index_newest(); }); })
-      .def("rows", &rows, py::arg("ids"))
+      .def("rows", &rows, py::arg("ids"), py::kw_only(), py::arg("edges") = py::none())
+      .def("awaited_of", &awaited_of, py::arg("awaiter"), py::arg("among"))
       .def("late_schedules", &late_schedules, py::arg("limit") = 100)
       .def("hours", &hours, py::arg("queue") = py::none(), py::kw_only(), py::arg("since") = py::none())
       .def("queue_totals", &queue_totals, py::arg("limit") = 100, py::kw_only(), py::arg("keep") = py::tuple(),

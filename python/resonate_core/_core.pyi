@@ -2971,6 +2971,24 @@ class Views:
         >>> [job.id for job in store.views.jobs()]
         ['b', 'a']
     """
+    def awaited_of(self, awaiter: str, among: collections.abc.Iterable[str]) -> list[str]:
+        """Return those of several promises that name a task or job as an awaiter, in the order given.
+
+        Args:
+            awaiter: The id of the task or job.
+            among: The ids of the promises, 1000 at most.
+
+        Raises:
+            Invalid: There are too many ids.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> for id in "abc":
+            ...     _ = store.promises.create(id, timeout=1000)
+            >>> _ = store.jobs.enqueue("t", id="x", after=["a", "c"])
+            >>> store.views.awaited_of("x", ["c", "b"])
+            ['c']
+        """
     def due(self, limit: int = 50, *, prefix: str | None = None) -> list[dict[str, typing.Any]]:
         """Return the next timers, the earliest first.
 
@@ -3179,24 +3197,30 @@ class Views:
             >>> [(one["name"], one["counts"]["pending"]) for one in totals["queues"]], totals["others"]["counts"]["pending"]
             ([('mail', 2)], 1)
         """
-    def rows(self, ids: collections.abc.Iterable[str]) -> dict[str, typing.Any]:
+    def rows(self, ids: collections.abc.Iterable[str], *, edges: int | None = None) -> dict[str, typing.Any]:
         """Return a part of the state: these promises, with their tasks and jobs, and schedules.
 
         Args:
             ids: The ids, 1000 at most. Ids that do not exist are left out.
+            edges: The most `callbacks`, `listeners` and `keptBy` of one promise, each, 0..10,000; None: all of them.
 
         Returns:
             As `Store.snapshot`, without the other promises and schedules, and without the ended hours of the queues. `messages` are those about
-            these promises; an execute is left out if 1000 messages to its address are before it.
+            these promises; an execute is left out if 1000 messages to its address are before it. With `edges`, `cut` has the promises of which
+            edges were left out: by id, how many `callbacks` and `listeners` there are, and of a job how many `keptBy`.
 
         Raises:
-            Invalid: There are too many ids.
+            Invalid: There are too many ids, or `edges` is out of range.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
             >>> _ = store.promises.create("a", timeout=1000), store.promises.create("b", timeout=1000)
             >>> [promise["id"] for promise in store.views.rows(["b", "c"])["promises"]]
             ['b']
+            >>> _ = store.jobs.enqueue_many("t", range(3), ids=["x", "y", "z"], after=["b"])
+            >>> part = store.views.rows(["b"], edges=2)
+            >>> part["promises"][0]["callbacks"], part["cut"]
+            (['x', 'y'], {'b': {'callbacks': 3, 'listeners': 0}})
         """
 
 class Glob:

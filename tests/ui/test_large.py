@@ -82,9 +82,9 @@ def test_one_reading_of_rows_serves_the_levels_of_all_queues(large: Any) -> None
         def views(self) -> Any:
             return SimpleNamespace(rows=self._rows)
 
-        def _rows(self, ids: Any) -> Any:
+        def _rows(self, ids: Any, edges: int) -> Any:
             Counted.readings += 1
-            return large.views.rows(ids)
+            return large.views.rows(ids, edges=edges)
 
     access: Any = StoreAccess(Counted(), Principal("read"), Redaction(RedactionRules(UiOptions())))  # type: ignore[arg-type]
     assert all("level" in access.level_of(name) for name in names)

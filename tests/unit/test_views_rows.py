@@ -56,6 +56,39 @@ def test_too_many_ids(make_store: MakeStore) -> None:
         store.views.rows([str(number) for number in range(1001)])
 
 
+def test_edges_have_a_limit(make_store: MakeStore) -> None:
+    """However many wait for one promise, a reading of it has a bound, and says what it left out."""
+    store = make_store(clock=rc.ManualClock())
+    store.jobs.enqueue("t", id="one")
+    ids = [f"w{number:04}" for number in range(1200)]
+    store.jobs.enqueue_many("t", range(1200), ids=ids, after=["one"])
+    for number in range(3):
+        store.promises.register_listener("one", f"poll://uni@g/w{number}")
+    whole = store.views.rows(["one", "w0007"])
+    assert "cut" not in whole and whole["promises"][0]["callbacks"] == ids
+    for edges, callbacks, listeners in ((0, 0, 0), (2, 2, 2), (3, 3, 3), (1199, 1199, 3)):
+        part = store.views.rows(["one", "w0007"], edges=edges)
+        assert part["promises"][0]["callbacks"] == ids[:callbacks], edges
+        assert len(part["promises"][0]["listeners"]) == listeners
+        assert part["cut"] == {"one": {"callbacks": 1200, "listeners": 3, "keptBy": 0}}, edges
+        assert part["promises"][1] == whole["promises"][1]
+    assert store.views.rows(["one"], edges=1200) == {**store.views.rows(["one"]), "cut": {}}
+    for edges in (-1, 10_001):
+        with pytest.raises(rc.Invalid, match=r"edges must be 0\.\.10000"):
+            store.views.rows([], edges=edges)
+    assert store.check() == []
+
+
+def test_what_one_awaits_among_others(make_store: MakeStore) -> None:
+    store = a_store(make_store)
+    store.jobs.enqueue("t", id="later", after=["job", "waits"])
+    assert store.views.awaited_of("later", ["waits", "awaited", "nobody", "job"]) == ["waits", "job"]
+    assert store.views.awaited_of("caller", ["awaited", "settled"]) == ["awaited"]
+    assert store.views.awaited_of("nobody", ["awaited"]) == store.views.awaited_of("later", []) == []
+    with pytest.raises(rc.Invalid, match=r"among must be at most 1000, got 1001"):
+        store.views.awaited_of("later", [str(number) for number in range(1001)])
+
+
 def test_the_indexes_change_no_answer(make_store: MakeStore) -> None:
     store = make_store(clock=rc.ManualClock())
     for number in range(30):

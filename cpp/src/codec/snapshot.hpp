@@ -19,10 +19,6 @@ enum class SnapshotFormat { full, debug };  // debug: the shape of debug.snap (W
 std::string write_snapshot(Storage& storage, SnapshotFormat format, const Options& options);
 // Writes a full snapshot as a part of a longer text.
 void write_snapshot(JsonSink& sink, Storage& storage, const Options& options);
-// The same form as a full snapshot, with these promises and schedules only: with their edges, all queues without their ended hours,
-// and the messages about them, of executes those among the first `kMostExecutes` to their address.
-inline constexpr std::size_t kMostExecutes = 1000;
-std::string write_part(Storage& storage, const std::vector<std::string>& ids, const Options& options);
 // Returns a memory storage with the state of a full snapshot. Throws Error (invalid), which names the member and the rule.
 std::unique_ptr<Storage> read_snapshot(std::string_view json);
 // 128 bits in hex over the rows of a full snapshot (with places in the order instead of sequence numbers), so that equal states

@@ -151,7 +151,7 @@ def graph_of(reader: StoreReader, id: str, most: int) -> JobGraph | None:
             found = [neighbours(reader, one, most) for one in frontier]
             new = [other for other in dict.fromkeys(chain.from_iterable(found)) if other not in ids]
             room = max(most - len(ids), 0)
-            complete = complete and len(new) <= room
+            complete = complete and len(new) <= room and (neighbours is _awaited or _all_named(reader, frontier, most))
             frontier = new[:room]
             ids.update(dict.fromkeys(frontier))
     edges = [edge for one in ids for edge in _edges(reader, one, ids)]
@@ -175,11 +175,21 @@ def _awaiters(reader: StoreReader, id: str, most: int) -> Iterable[str]:
 
     Some of its callbacks and keepers are of jobs that wait for it no more: they were awaited by `suspend`.
     """
-    row = reader.row(id)
-    others = [] if row is None else list(dict.fromkeys((*row["callbacks"], *row.get("keptBy", ()))))
-    for other, its in reader.rows(others[: _STALE * most]).items():
+    for other, its in reader.rows(_named(reader, id)[: _STALE * most]).items():
         if "job" not in its or id in chain(*_waits(its)):
             yield other
+
+
+def _named(reader: StoreReader, id: str) -> list[str]:
+    """Return the ids that a promise names as its awaiters and keepers, as far as they are read."""
+    row = reader.row(id)
+    return [] if row is None else list(dict.fromkeys((*row["callbacks"], *row.get("keptBy", ()))))
+
+
+def _all_named(reader: StoreReader, ids: Iterable[str], most: int) -> bool:
+    """Return whether `_awaiters` examines all who may wait for these promises."""
+    whole = all(reader.is_whole(row, "callbacks", "keptBy") for row in reader.rows(list(ids)).values())
+    return whole and all(len(_named(reader, id)) <= _STALE * most for id in ids)
 
 
 def _edges(reader: StoreReader, id: str, ids: Mapping[str, None]) -> Iterable[GraphEdge]:
@@ -190,8 +200,9 @@ def _edges(reader: StoreReader, id: str, ids: Mapping[str, None]) -> Iterable[Gr
     yield from (GraphEdge(id, other, "after", other in missing) for other in after if other in ids)
     yield from (GraphEdge(id, other, "suspend", True) for other in lacks if other in ids and other not in given)
     if row is not None:
-        for other in row["callbacks"]:
-            if other in ids and "job" not in (reader.row(other) or {}):
+        whole = reader.is_whole(row, "callbacks")
+        for other in row["callbacks"] if whole else ids:
+            if other in ids and "job" not in (reader.row(other) or {}) and (whole or reader.awaited_of(other, [id])):
                 yield GraphEdge(other, id, "task", True)
 
 

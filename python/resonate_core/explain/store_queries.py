@@ -37,7 +37,10 @@ def awaited_by_each(reader: StoreReader, ids: Sequence[str]) -> dict[str, list[s
     """Return what `awaited_elsewhere` returns, for several tasks by one reading of the store."""
     found: dict[str, list[str]] = {id: [] for id in ids}
     for row in _pending_rows(reader) if found else ():
-        for id in found.keys() & set(row["callbacks"]):
+        named = found.keys() & set(row["callbacks"])
+        if not reader.is_whole(row, "callbacks"):
+            named = {id for id in found if id in named or reader.awaited_of(id, [row["id"]])}
+        for id in named:
             found[id].append(row["id"])
     return found
 

@@ -13,10 +13,12 @@ from ..calls.call import envelope, refusal
 from .call_tree import RequestSender, family_of
 from .large_stores import is_large
 
-__all__ = ["MOST_ROWS", "StoreReader"]
+__all__ = ["MOST_EDGES", "MOST_ROWS", "StoreReader"]
 
 #: The most ids of which the rows are read in one call.
 MOST_ROWS = 1000
+#: The most callbacks, listeners and keepers of one promise that are read, each.
+MOST_EDGES = 1000
 #: The most promises of a workflow.
 _MOST_FAMILY = 5000
 _numbers = itertools.count(1)
@@ -49,6 +51,7 @@ class StoreReader(RequestSender):
         self.store = store
         self._limits = RequestLimits() if limits is None else limits
         self._rows: dict[str, Mapping[str, Any] | None] = {}
+        self._cut: dict[str, Mapping[str, int]] = {}
         self._messages: dict[str, list[Mapping[str, Any]]] = {}
         self._queues: dict[str, Mapping[str, Any]] | None = None
 
@@ -139,7 +142,7 @@ class StoreReader(RequestSender):
     # --- rows ---------------------------------------------------------------------------------------------------------------
 
     def rows(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the visible stored rows of these ids: promises as in a snapshot, with callbacks, listeners, task and job."""
+        """Return the visible stored rows of these ids: promises as in a snapshot, with task, job, and the first `MOST_EDGES` edges."""
         self._read_rows([id for id in ids if self.sees(id)])
         found = ((id, self._rows.get(id)) for id in dict.fromkeys(ids))
         return {id: row for id, row in found if row is not None}
@@ -147,6 +150,26 @@ class StoreReader(RequestSender):
     def row(self, id: str) -> Mapping[str, Any] | None:
         """Return the stored row of an id; None if there is none or it is not visible."""
         return self.rows([id]).get(id)
+
+    def count_of(self, row: Mapping[str, Any], edges: str) -> int:
+        """Return how many callbacks, listeners or keepers (`keptBy`) a row has, of which it names the first ones."""
+        read = len(row.get(edges, ()))
+        cut = self._cut.get(row["id"], {})
+        # The store does not count the keepers of a step: there are at least as many as were read.
+        return cut.get(edges, read) if edges != "keptBy" or "keptBy" in cut or read < MOST_EDGES else MOST_EDGES + 1
+
+    def is_whole(self, row: Mapping[str, Any], *edges: str) -> bool:
+        """Return whether a row names all of its edges of these kinds."""
+        return all(self.count_of(row, one) <= len(row.get(one, ())) for one in edges)
+
+    def awaited_of(self, awaiter: str, among: Sequence[str]) -> list[str]:
+        """Return those of several visible promises that name a task or job as an awaiter, in order."""
+        rows = self.rows(among)
+        found = {id for id, row in rows.items() if awaiter in row["callbacks"]}
+        unsure = [id for id, row in rows.items() if id not in found and not self.is_whole(row, "callbacks")]
+        for start in range(0, len(unsure), MOST_ROWS):
+            found.update(self.store.views.awaited_of(awaiter, unsure[start : start + MOST_ROWS]))
+        return [id for id in dict.fromkeys(among) if id in found]
 
     def messages(self, id: str) -> list[Mapping[str, Any]]:
         """Return the undelivered messages about a visible id, as in a snapshot."""
@@ -174,7 +197,8 @@ class StoreReader(RequestSender):
             self._take_rows(asked[start : start + MOST_ROWS])
 
     def _take_rows(self, ids: list[str]) -> None:
-        found = self.store.views.rows(ids)
+        found = self.store.views.rows(ids, edges=MOST_EDGES)
+        self._cut.update(found["cut"])
         for id in ids:
             self._rows[id], self._messages[id] = None, []
         for row in found["promises"]:

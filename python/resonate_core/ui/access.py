@@ -139,7 +139,7 @@ class StoreAccess(StoreReader):
         for start in range(0, len(asked), MOST_ROWS):
             part = asked[start : start + MOST_ROWS]
             self._ancestries.update(dict.fromkeys(part, Ancestry()))
-            self._note_rows(self.store.views.rows(part)["promises"])
+            self._note_rows(self.store.views.rows(part, edges=0)["promises"])
         return [self._ancestries[id] for id in ids]
 
     def note_ancestry(self, snapshot: Mapping[str, Any]) -> None:

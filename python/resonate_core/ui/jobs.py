@@ -87,7 +87,7 @@ def job(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[st
     return {
         "job": records.job(access, found, most=most),
         "promise": records.promise(access, promise, type=found["type"], brief=True),
-        "awaitedBy": awaited_by(access, id),
+        **awaited_by(access, id),
         "waitsFor": _waits_for(access, found),
         "group": group,
         "why": why_in(access, id, dashboard.listening).to_dict(),
@@ -140,12 +140,19 @@ def _waits_for(access: StoreAccess, job: Mapping[str, Any]) -> dict[str, Any] | 
     }
 
 
-def awaited_by(access: StoreAccess, id: str) -> list[dict[str, Any]]:
-    """Return the jobs, tasks and listeners that are notified when a promise is settled; of a wide fan the first."""
+def awaited_by(access: StoreAccess, id: str) -> dict[str, Any]:
+    """Return the jobs, tasks and listeners that are notified when a promise is settled, `awaitedBy`: of a wide fan the first.
+
+    `awaitedByMore` is how many more there are; None: there may be more, but not all of those that were read are visible.
+    """
     row = access.row(id)
     if row is None:
-        return []
-    awaiters = [other for other in row["callbacks"] if access.principal.sees(other)][:_MOST_AWAITERS]
+        return {"awaitedBy": [], "awaitedByMore": 0}
+    visible = [other for other in row["callbacks"] if access.principal.sees(other)]
+    awaiters, addresses = visible[:_MOST_AWAITERS], row["listeners"][:_MOST_AWAITERS]
+    known = len(visible) if access.is_whole(row, "callbacks") else access.count_of(row, "callbacks")
+    more = known - len(awaiters) + access.count_of(row, "listeners") - len(addresses)
+    is_counted = access.is_whole(row, "callbacks") or not access.principal.prefix
     jobs, promises = access.jobs_and_promises(awaiters)
     tasks = access.find_all("task", list(promises))
     made: list[dict[str, Any]] = []
@@ -155,5 +162,7 @@ def awaited_by(access: StoreAccess, id: str) -> list[dict[str, Any]]:
             continue
         func = function_of(promises[other]["param"]) if other in promises else None
         made.append({"id": other, "kind": "task", "state": tasks.get(other, {}).get("state"), "address": None, "func": func})
-    listeners = [one["address"] if isinstance(one, Mapping) else one for one in row["listeners"]]
-    return made + [{"id": None, "kind": "listener", "state": None, "address": address, "func": None} for address in listeners]
+    for one in addresses:
+        address = one["address"] if isinstance(one, Mapping) else one
+        made.append({"id": None, "kind": "listener", "state": None, "address": address, "func": None})
+    return {"awaitedBy": made, "awaitedByMore": more if is_counted else None}

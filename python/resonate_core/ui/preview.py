@@ -9,7 +9,7 @@ from typing import Any
 
 from .._core import ManualClock, Store
 from ..base.instants import counted
-from ..explain.store_reader import MOST_ROWS
+from ..explain.store_reader import MOST_EDGES, MOST_ROWS
 from ..explain.why_promises import awaited_by_task
 from .access import StoreAccess
 from .actions import answered, results_of
@@ -93,6 +93,7 @@ def _part(access: StoreAccess, requests: Sequence[tuple[str, dict[str, Any]]]) -
     frontier = list(seen)
     for hop in count():
         found = access.rows(frontier)
+        complete = complete and all(access.is_whole(row, "callbacks", "keptBy") for row in found.values())
         # However long a chain of jobs that wait for each other is, the first decides about the last.
         links = [(_linked(access, row) if hop < _HOPS else row["callbacks"] if "job" in row else ()) for row in found.values()]
         following = [other for linked in links for other in linked]
@@ -112,7 +113,9 @@ def _part(access: StoreAccess, requests: Sequence[tuple[str, dict[str, Any]]]) -
 
 def _rows(store: Store, ids: list[str]) -> dict[str, Any]:
     """Return the rows of these ids as one snapshot, however many they are."""
-    pages = [store.views.rows(ids[start : start + MOST_ROWS]) for start in range(0, max(len(ids), 1), MOST_ROWS)]
+    parts = [ids[start : start + MOST_ROWS] for start in range(0, max(len(ids), 1), MOST_ROWS)]
+    pages = [store.views.rows(part, edges=MOST_EDGES) for part in parts]
+    pages[0].pop("cut")
     of_ids = {name: [row for page in pages for row in page[name]] for name in ("promises", "schedules", "messages")}
     return {**pages[0], **of_ids}
 

@@ -66,8 +66,8 @@ def _waits(access: StoreAccess, ids: list[str]) -> dict[str, list[str]]:
     """Return the pending promises that suspended tasks await: by a search of the ids that begin with theirs, which an index serves."""
     family = {id: [one for end in ".:" for one in access.beginning_with(f"{id}{end}", _MOST_SEARCHED)] for id in ids}
     pending = {id: [one["id"] for one in others if one["state"] == "pending"] for id, others in family.items()}
-    rows = access.rows([other for others in pending.values() for other in others])
-    found = {id: [other for other in others if other in rows and id in rows[other]["callbacks"]] for id, others in pending.items()}
+    access.rows([other for others in pending.values() for other in others])  # of all at once
+    found = {id: access.awaited_of(id, others) for id, others in pending.items()}
     if not access.principal.prefix and access.store.promises.count() > _MOST_READ:
         return found
     return found | awaited_by_each(access, [id for id, others in found.items() if not others])
@@ -138,7 +138,7 @@ def promise(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dic
         "func": job["type"] if job is not None else function_of(found["param"]),
         "task": task,
         "job": None if job is None else records.job(access, job, most=most),
-        "awaitedBy": awaited_by(access, id),
+        **awaited_by(access, id),
         "awaits": awaited_by_task(access, id, found) if suspended else [],
         "why": why_in(access, id, dashboard.listening).to_dict(),
         "messages": message_items(access, access.messages(id), dashboard),

@@ -24,7 +24,7 @@ function Whole({ of }) {
       <div class="columns wide-first"><div class="stack">${(of.waitsFor || branch(of)) && html`<${Graph} id=${job.id} />`}<${Attempts} of=${job} /><${Card} title="States"><${Machine} job=${job} /></${Card}>
         <${Card} title="Payload" actions=${job.payload?.kind === "json" && html`<${Copy} always of=${text.json(job.payload.json)} label="Copy payload" />`}><${Value} of=${job.payload} label="Payload" />${job.payload?.truncated && html`<a href=${href("job", { id: job.id, full: 1 })}>Show all</a>`}</${Card}>
         ${job.result && job.result.kind !== "none" && html`<${Card} title="Result"><${Value} of=${job.result} label="Result" /></${Card}>`}</div>
-      <div class="stack"><${Facts} of=${of} /><${WaitsFor} of=${of.waitsFor} /><${Awaiters} of=${of.awaitedBy ?? []} />${of.messages?.length > 0 && html`<${Card} title="Messages" flush><${MessageTable} rows=${of.messages} /></${Card}>`}</div></div></div>`;
+      <div class="stack"><${Facts} of=${of} /><${WaitsFor} of=${of.waitsFor} /><${Awaiters} of=${of.awaitedBy ?? []} more=${of.awaitedByMore} />${of.messages?.length > 0 && html`<${Card} title="Messages" flush><${MessageTable} rows=${of.messages} /></${Card}>`}</div></div></div>`;
 }
 
 const branch = (of) => of.awaitedBy?.some((one) => one.kind === "job");
@@ -112,6 +112,8 @@ function Facts({ of }) {
     ["Unique key", job.uniqueKey && html`<${Id} of=${job.uniqueKey} to=${href("jobs", { uniqueKey: job.uniqueKey })} />`],
     ["Group", group && html`${group.group}${group.size ? `, ${text.count(group.size, "job")}` : ""}${group.gathering ? ", gathers" : ""} ${group.batch && html`<a href=${href("jobs", { batch: group.batch })}>the batch</a>`}`],
     ["Workflow", related?.root && related.root !== job.id && html`<${Id} of=${related.root} to=${href("workflow", { id: related.root })} />`],
+    ["Steps", job.steps && html`<a href=${href("workflow", { id: job.id })}>${text.number(job.steps)}</a>`],
+    ["Started over", job.restarts && `${text.count(job.restarts, "time")}`],
     ["Schedule", related?.schedule && html`<${Id} of=${related.schedule} to=${href("schedules", { id: related.schedule })} />`],
     ["Like", related?.retriedFrom && html`<${Id} of=${related.retriedFrom} to=${href("job", { id: related.retriedFrom })} />`],
     ["Tags", Object.keys(promise?.tags ?? job.tags ?? {}).length > 0 && html`<${Tags} of=${promise?.tags ?? job.tags} />`],
@@ -122,7 +124,7 @@ function Facts({ of }) {
 
 const others = (of) => steps(of, (one) => one.kind, (one) => html`${one.id ? html`<${Id} of=${one.id} to=${linkTo(one.id, one.kind === "job" ? "job" : "workflow")} />` : html`<code>${one.address}</code>`} ${one.state && html`<${State} of=${one.state} />`}`);
 
-export const Awaiters = ({ of }) => of.length > 0 && html`<${Card} title="Waited for by">${others(of)}</${Card}>`;
+export const Awaiters = ({ of, more }) => (of.length > 0 || more === null) && html`<${Card} title="Waited for by">${others(of)}${more !== 0 && more !== undefined && html`<p class="small muted">${more === null ? "There may be more." : `And ${text.number(more)} more.`}</p>`}</${Card}>`;
 
 function WaitsFor({ of }) {
   if (!of) return null;

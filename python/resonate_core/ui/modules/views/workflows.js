@@ -66,7 +66,7 @@ function Call({ of: call, root }) {
       ${call.id !== root && html`<div class="row call-actions"><${Actions} promise=${promise} task=${task} job=${call.job} /></div>`}</${Card}>
     <${Card} title="Argument"><${Value} of=${promise?.param} label="Argument" /></${Card}>
     ${promise?.state !== "pending" && html`<${Card} title="Value"><${Value} of=${promise?.value} label="Value" /></${Card}>`}
-    ${call.id !== root && html`<${WhyCard} of=${view.data?.why} />`}<${Awaiters} of=${view.data?.awaitedBy ?? []} /></div>`;
+    ${call.id !== root && html`<${WhyCard} of=${view.data?.why} />`}<${Awaiters} of=${view.data?.awaitedBy ?? []} more=${view.data?.awaitedByMore} /></div>`;
 }
 
 const STATES = [["resolved", "resolved: it succeeded"], ["rejected", "rejected: it failed"], ["rejected_canceled", "cancelled"]];
