@@ -103,6 +103,34 @@ def test_a_principal_sees_its_own_part(store: rc.Store) -> None:
     assert "parse-2" not in ui.get("jobs").text
 
 
+def test_a_wide_fan_shows_the_first_and_counts_the_others(store: rc.Store) -> None:
+    ids = [f"w{number:04}" for number in range(1100)]
+    store.jobs.enqueue_many("t", range(1100), ids=ids, after=["parse-2"])
+    claim = store.tasks.create("order", pid="bob", ttl=60_000, timeout=10**9, target="poll://any@shop")
+    store.tasks.suspend("order", claim.task.version, ["parse-2"])  # the last to wait for it
+    ui = client_of(store)
+    page = ui.see("job", id="parse-2")
+    assert [one["id"] for one in page["awaitedBy"]] == ["pack", *ids[:49]]
+    assert page["awaitedByMore"] == 1 + 1100 + 1 - 50
+    assert ui.see("job", id="w0007")["awaitedByMore"] == 0
+    assert "order is suspended: it waits for parse-2" in rc.why(store, "order").sentence
+    graph = ui.see("jobs/graph", id="parse-2", most="1000")
+    assert len(graph["nodes"]) == 1000 and not graph["complete"]
+    shown = ui.do("job.cancel", {"id": "parse-2"}, preview=True, horizonMs=0).json()
+    assert shown["status"] == 200 and not shown["scope"]["complete"]
+    store.promises.resolve("parse-2", 1)
+    next = rc.why(store, "parse-2").next
+    assert next is not None and next.what == "1038 awaiters are notified now"  # the request itself has notified 64
+    assert store.check() == []
+
+
+def test_a_principal_does_not_learn_how_many_others_wait(store: rc.Store) -> None:
+    store.jobs.enqueue("t", id="us:one")
+    store.jobs.enqueue_many("t", range(1100), ids=[f"w{number:04}" for number in range(1100)], after=["us:one"])
+    page = client_of(store, prefix="us:").see("job", id="us:one")
+    assert page["awaitedBy"] == [] and page["awaitedByMore"] is None
+
+
 def test_cancelling_shows_the_branch_first(store: rc.Store) -> None:
     before = store.digest()
     shown = client_of(store).do("job.cancel", {"id": "parse-2"}, preview=True, horizonMs=0).json()

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from .._foreign_text import clean
 from ..base.failed_attempts import FailedAttempt, failed_attempts
 from ..base.first_few import first_few
-from ..base.instants import length, moment
+from ..base.instants import NEVER, length, moment
 from ..base.payloads import decoded
 from ..errors import NoEnvelope
 
@@ -99,18 +99,22 @@ class PageProgress:
         raise NoEnvelope(f"the pages of {self._kind} have no end: {why}")
 
 
-_ORIGIN, _PARENT, _SCOPE = "resonate:origin", "resonate:parent", "resonate:scope"
+_ORIGIN, _PARENT, _SCOPE, _TOPIC = "resonate:origin", "resonate:parent", "resonate:scope", "resonate:topic"
 
 
 @dataclass
 class CallNode:
-    """One promise of a workflow, with its task and its job if it has them, its failure if it is tried again, and the calls that it made."""
+    """One promise of a workflow, with its task and its job if it has them, its failure if it is tried again, and the calls that it made.
+
+    A job that waits for one of its own steps does not run it: then the step is `awaited`.
+    """
 
     promise: dict[str, Any]
     task: dict[str, Any] | None = None
     job: dict[str, Any] | None = None
     failed: FailedAttempt | None = None
     children: list[CallNode] = field(default_factory=list)
+    awaited: bool = False
 
     @property
     def id(self) -> str:
@@ -175,9 +179,11 @@ class CallNode:
             if delay.isascii() and delay.isdigit() and int(delay) > now:
                 return f"delayed until {moment(int(delay))}"
             return f"waits for a worker at {target}" if target else "waits for a worker"
-        if tags.get(_SCOPE) == "local":
+        if _TOPIC in tags and _PARENT in tags:
+            return f"waits for a message of topic {tags[_TOPIC]}"
+        if tags.get(_SCOPE) == "local" and not self.awaited:
             return "run by its caller"
-        return f"waits to be settled, until {left}"
+        return "waits to be settled" if deadline == NEVER else f"waits to be settled, until {left}"
 
 
 def function_of(param: Mapping[str, Any]) -> str | None:
@@ -302,6 +308,10 @@ def calls_of(
     pending = [call for call, _ in in_order(tree) if call.state == "pending"]
     _add_tasks(target, pending)
     _add_failures(target, pending)
+    for call in pending:
+        awaits = () if call.job is None else call.job.get("awaits", {}).get("ids", ())
+        for child in call.children:
+            child.awaited = child.id in awaits
     return tree
 
 

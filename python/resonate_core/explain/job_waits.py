@@ -10,7 +10,7 @@ from typing import Any
 from ..base.instants import NEVER
 from .store_reader import StoreReader
 
-__all__ = ["Waits", "waits_before_start"]
+__all__ = ["Waits", "received_topic", "waits_before_start"]
 
 #: The most promises that are examined for one answer.
 _MOST_EXAMINED = 300
@@ -28,6 +28,16 @@ def waits_before_start(job: Mapping[str, Any]) -> bool:
         (True, False)
     """
     return "after" in job and not job.get("attempts")
+
+
+def received_topic(row: Mapping[str, Any]) -> str | None:
+    """Return the topic of which a pending step of a job takes the next message; None if it takes none.
+
+    Args:
+        row: As in a snapshot.
+    """
+    waits = row["state"] == "pending" and row.get("child", {}).get("kind") == "receive"
+    return row["tags"].get("resonate:topic") if waits else None
 
 
 @dataclass

@@ -9,7 +9,7 @@ from ..base.instants import NEVER, counted, when
 from ..base.rates import claimable_at
 from ..base.standstills import Standstill, standstill_line, standstills_of
 from ..base.states import ENDED_AT, expires_at
-from .job_waits import Waits, waits_before_start
+from .job_waits import Waits, received_topic, waits_before_start
 from .reasons import Advice, Next, Reason
 from .store_queries import batch_ready_at, jobs_in, leases_in, queue_row, waiting_in
 from .store_reader import StoreReader
@@ -215,6 +215,9 @@ def _brief_promise(reader: StoreReader, row: Mapping[str, Any] | None) -> str:
         return str(row["state"])
     if row["tags"].get("resonate:timer") == "true":
         return f"timer until {when(row['timeoutAt'], reader.store.now)}"
+    topic = received_topic(row)
+    if topic is not None:
+        return f"no message of topic {topic} yet"
     return f"task {row['task']['state']}" if row.get("task") is not None else "promise, not settled"
 
 
@@ -309,7 +312,7 @@ def _final(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
         are = "is" if len(waiting) == 1 else "are"
         reason += f"; {counted(len(waiting), 'message')} about it {are} not delivered, the first to {waiting[0]['address']}"
     elif row is not None and row["callbacks"]:
-        next = Next(f"{len(row['callbacks'])} awaiters are notified now", now, is_step=True)
+        next = Next(f"{reader.count_of(row, 'callbacks')} awaiters are notified now", now, is_step=True)
     return _reason(job, f"{word} at {when(at, now)}{reason}.", next)
 
 

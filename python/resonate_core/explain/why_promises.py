@@ -8,6 +8,7 @@ from typing import Any
 from ..base.failed_attempts import FailedAttempt, failed_attempts
 from ..base.first_few import first_few
 from ..base.instants import NEVER, counted, when
+from .job_waits import received_topic
 from .reasons import Advice, Next, Reason
 from .store_queries import awaited_elsewhere
 from .store_reader import StoreReader
@@ -36,8 +37,15 @@ def why_promise(
     if _is_timer(promise):
         next = Next("it is resolved", deadline, is_step=True)
         return Reason(id, "promise", "pending", f"Timer {id} sleeps until {when(deadline, now)}.", next)
-    caller = promise["tags"].get("resonate:parent")
+    row, caller = reader.row(id), promise["tags"].get("resonate:parent")
     settle: Advice = ("settle the promise", ("promise.settle", {"id": id, "state": "resolved"}))
+    topic = None if row is None else received_topic(row)
+    if topic is not None:
+        sentence = f"Promise {id} waits for the next message of topic {topic} to job {caller}."
+        return Reason(id, "promise", "pending", sentence, _deadline(promise, now), advice=(settle,))
+    if caller and caller != id and _is_awaited_by(reader, id, caller):
+        sentence = f"Promise {id} is a step of job {caller}, which waits for it until a client settles it."
+        return Reason(id, "promise", "pending", sentence, _deadline(promise, now), advice=(settle,))
     if promise["tags"].get("resonate:scope") == "local" and caller and caller != id:
         failures = [failed for failed in _failures(reader, id) if failed.id == id]
         sentence = f"Promise {id} is settled by its caller {caller}, which runs it locally{_failed(reader, failures)}."
@@ -45,6 +53,22 @@ def why_promise(
         return Reason(id, "promise", "pending", sentence, following, (caller,), advice=(settle,))
     sentence = f"Promise {id} waits until a client settles it; no task or job does it."
     return Reason(id, "promise", "pending", sentence, _deadline(promise, now), stuck=deadline == NEVER, advice=(settle,))
+
+
+def _is_awaited_by(reader: StoreReader, id: str, parent: str) -> bool:
+    """Return whether a promise is a child of a job that waits for it: then no attempt of the job settles it."""
+    row, its = reader.row(id), reader.row(parent)
+    if row is None or its is None or row.get("child", {}).get("kind") != "record":
+        return False
+    job = its.get("job", {})
+    return job.get("state") == "waiting" and id in job["awaits"]
+
+
+def _message(row: Mapping[str, Any], promise: Mapping[str, Any], now: int) -> str:
+    child = row["child"]
+    topic = row["id"].removeprefix(f"{child['parent']}:@").partition(":")[0]
+    read = "no step of it has received it yet" if child.get("unread") else "a step of it has received it"
+    return f"Message {row['id']} of topic {topic} was sent to job {child['parent']} at {when(promise['settledAt'], now)}; {read}."
 
 
 def _settled(reader: StoreReader, promise: Mapping[str, Any]) -> Reason:
@@ -56,8 +80,10 @@ def _settled(reader: StoreReader, promise: Mapping[str, Any]) -> Reason:
         undelivered = f"{counted(len(waiting), 'message')} about it {are} not delivered"
         sentence = f"{sentence[:-1]}; {undelivered}, the first to {waiting[0]['address']}."
     row = reader.row(id)
+    if row is not None and row.get("child", {}).get("kind") == "message":
+        sentence = _message(row, promise, now)
     if row is not None and (row["callbacks"] or row["listeners"]):
-        left = len(row["callbacks"]) + len(row["listeners"])
+        left = reader.count_of(row, "callbacks") + reader.count_of(row, "listeners")
         drain = Next(f"{left} awaiters and listeners are notified now", now, is_step=True)
         return Reason(id, "promise", promise["state"], sentence, drain)
     return Reason(id, "promise", promise["state"], sentence, None)
@@ -170,8 +196,7 @@ def awaited_by_task(reader: StoreReader, id: str, promise: Mapping[str, Any]) ->
     """
     family = {one["id"]: one for one in reader.family(promise)}
     pending = sorted((one["createdAt"], one["id"]) for one in family.values() if one["state"] == "pending" and one["id"] != id)
-    rows = reader.rows([other for _, other in pending])
-    found = [other for _, other in pending if other in rows and id in rows[other]["callbacks"]]
+    found = reader.awaited_of(id, [other for _, other in pending])
     return [*found, *(other for other in awaited_elsewhere(reader, id) if other not in found)]
 
 
