@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
+import logging
 import os
 import signal
 import sys
@@ -149,6 +150,17 @@ def make_store(back_end: BackEnd, request: pytest.FixtureRequest) -> Iterator[Ca
             close = getattr(store, "close", None)
             if close is not None:
                 close()
+
+
+@pytest.fixture(autouse=True)
+def root_logger_as_before() -> Iterator[None]:
+    """A program that sets up logging in this process leaves nothing behind: its stream is that of its test, and closed afterwards."""
+    root = logging.getLogger()
+    before, level = list(root.handlers), root.level
+    yield
+    for handler in [one for one in root.handlers if type(one) is logging.StreamHandler and one not in before]:
+        root.removeHandler(handler)
+    root.setLevel(level)
 
 
 @pytest.fixture

@@ -60,7 +60,6 @@ const drawn = (path, size) => html`<svg width=${size} height=${size} viewBox="0 
   stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d=${path} /></svg>`;
 export const Icon = ({ name, size = 16 }) => drawn(PATHS[name] ?? PATHS.help, size);
 
-/** A button with a picture alone; `label` is read and shown on hover. */
 export const IconButton = ({ icon, label, size, class: more = "", ...rest }) =>
   html`<button type="button" class=${`button quiet icon ${more}`} aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} size=${size} /></button>`;
 
@@ -128,7 +127,6 @@ export function stamp(at) {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
 
-/** A sentence of the server; its instants are shown as those of the page are. */
 export function said(sentence = "") {
   const [before, word, at, rest] = sentence.split(/ (at|for|until|since) (\d{4}-[\d:T.-]+Z)(?: \([^)]*\))?(.*)/s);
   if (!at) return sentence;
@@ -181,7 +179,6 @@ export function Failed({ error, retry, what = "This view" }) {
     ${error.retryAfter ? ` Try again in ${error.retryAfter} s.` : ""}</p>${retry && html`<${Button} look="small" onClick=${retry}>Try again</${Button}>`}</div>`;
 }
 
-/** Shows a view once it is read; what was read stays if reading again fails. */
 export function Read({ from, what, children, title }) {
   return html`${title && !from.data && html`<${Head} title=${title} />`}${from.error && html`<${Failed} error=${from.error} retry=${from.reload} what=${what} />`}
     ${from.data ? children(from.data) : from.loading && !from.error && html`<${Loading} />`}`;
@@ -200,5 +197,4 @@ export function Select({ value, options, choose, ...rest }) {
   return html`<select ...${rest} onChange=${(event) => choose(event.target.value, event.target)}>${options.map(([key, label]) => html`<option key=${key} value=${key} selected=${String(key) === String(value ?? "")}>${label ?? key}</option>`)}</select>`;
 }
 
-/** Lines of a list: what stands at the left of each, and its content. */
 export const steps = (rows, at, what, rest = {}) => html`<ol class="steps" ...${rest}>${rows.map((row, index) => html`<li key=${index}><span class="at">${at(row)}</span><span class="grow">${what(row)}</span></li>`)}</ol>`;

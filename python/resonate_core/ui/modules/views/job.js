@@ -78,7 +78,6 @@ function Trace({ of: { message, data, trace }, label }) {
   })}</div>`}`;
 }
 
-// Progress is of the last attempt; a job that has ended keeps what was said last.
 function Report({ of: { at, progress, lines }, running }) {
   return html`<${Card} title="Report" class="report">
     <p class="row">${progress != null && html`<progress max="1" value=${progress} aria-label="Progress"></progress><b>${Math.round(progress * 100)} %</b>`}${lines.at(-1)?.at !== at && html`<span class="muted">${running ? "reported" : "last reported"} ${when(at)}</span>`}</p>
