@@ -119,20 +119,31 @@ AnyValue apply_json(const OpenStore& store, py::handle envelope, const OptionalI
   return AnyValue(std::move(replies));
 }
 
-// Whether the data of a reply is one promise, or one job, and nothing else.
+// Whether the data of a reply is one promise, or one job, and nothing else. A message and its receive are promises.
 bool is_one_promise(Kind kind) {
   return kind == Kind::promise_get || kind == Kind::promise_create || kind == Kind::promise_settle ||
-         kind == Kind::register_callback || kind == Kind::register_listener;
+         kind == Kind::register_callback || kind == Kind::register_listener || kind == Kind::job_receive ||
+         kind == Kind::job_send;
 }
-bool is_one_job(Kind kind, const Reply& reply) { return is_job(kind) && reply.promise && !reply.jobs; }
+bool is_one_job(Kind kind, const Reply& reply) {
+  return is_job(kind) && !is_one_promise(kind) && reply.promise && !reply.jobs;
+}
 
-// The data of an answer: a record if it is nothing else, which spares its members; otherwise the members, or the text of a refusal.
+PromiseBatch batch_of(const std::vector<RowRef>& rows) {
+  PromiseBatch batch;
+  for (const RowRef& row : rows) batch.records.push_back({row});
+  return batch;
+}
+
+// The data of an answer: a record, or the promises of a workflow, if it is nothing else, which spares its members; otherwise the members, or the text of a refusal.
 py::object data_of(const Answer& answer) {
   if (const auto* answered = std::get_if<Answered>(&answer)) {
     const auto& [head, reply] = *answered;
     if (!reply.ok()) return py::str(reply.error);
     if (is_one_promise(head.kind)) return py::cast(PromiseRecord{reply.promise});
     if (is_one_job(head.kind, reply)) return py::cast(JobRecord{reply.promise});
+    if (head.kind == Kind::job_record) return py::cast(batch_of(reply.rows));
+    if (head.kind == Kind::job_history) return py::cast(PromisePage{{reply.cursor}, reply.rows});
   }
   return dict_of(answer)["data"];
 }

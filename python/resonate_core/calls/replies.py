@@ -31,6 +31,14 @@ def _promise(answer: Data | Promise) -> Promise:
     return answer if isinstance(answer, Promise) else Promise.from_dict(answer["promise"])
 
 
+def _promises(answer: Data | PromisePage) -> PromisePage:
+    return answer if isinstance(answer, PromisePage) else PromisePage.from_dict(answer)
+
+
+def _recorded(answer: Data | PromiseBatch) -> PromiseBatch:
+    return answer if isinstance(answer, PromiseBatch) else PromiseBatch.from_dict(answer)
+
+
 def _job(answer: Data | Job) -> Job:
     return answer if isinstance(answer, Job) else Job.from_dict(answer["job"])
 
@@ -87,7 +95,7 @@ REPLY_MEMBER: Mapping[str, str] = {
 }
 _READ_MEMBER: Mapping[str, Callable[[Any], Any]] = {
     "promise": _promise,
-    "promises": PromisePage.from_dict,
+    "promises": _promises,
     "task": lambda answer: Task.from_dict(answer["task"]),
     "tasks": TaskPage.from_dict,
     "schedule": _schedule,
@@ -99,7 +107,7 @@ _READ_MEMBER: Mapping[str, Callable[[Any], Any]] = {
 }
 _READ: Mapping[str, Callable[[Any], Any]] = {
     **{kind: _READ_MEMBER[member] for kind, member in REPLY_MEMBER.items()},
-    "job.record": PromiseBatch.from_dict,
+    "job.record": _recorded,
     "task.create": Claim.from_dict,
     "task.acquire": Claim.from_dict,
     "task.release": nothing,

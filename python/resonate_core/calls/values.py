@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 from ..errors import Invalid
 
-__all__ = ["Duration", "milliseconds", "rounded_milliseconds", "text"]
+__all__ = ["Duration", "instant_ms", "milliseconds", "rounded_milliseconds", "text"]
 
 #: Milliseconds, or a timedelta of a whole number of them.
 Duration = int | timedelta
@@ -48,6 +48,36 @@ def milliseconds(name: str, duration: Duration, least: int = 0) -> int:
     if duration < least:
         raise Invalid(f"{name} must be at least {least} ms, got {duration} ms")
     return duration
+
+
+def instant_ms(name: str, instant: int | datetime) -> int:
+    """An instant in Unix ms.
+
+    Args:
+        name: Of the argument, for errors.
+        instant: In Unix ms, or as a datetime with a time zone.
+
+    Raises:
+        TypeError: It is neither.
+        Invalid: It is before 1970, or has no time zone.
+
+    Example:
+        >>> from datetime import datetime, timezone
+        >>> from resonate_core.calls.values import instant_ms
+        >>> instant_ms("at", datetime(1970, 1, 1, 0, 0, 1, tzinfo=timezone.utc))
+        1000
+    """
+    if isinstance(instant, datetime):
+        if instant.utcoffset() is None:
+            raise Invalid(f"{name} must have a time zone, got {instant!r}")
+        found = (instant - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(milliseconds=1)
+    elif isinstance(instant, int) and not isinstance(instant, bool):
+        found = instant
+    else:
+        raise TypeError(f"{name} must be an int of Unix ms or a datetime, got {instant!r}")
+    if found < 0:
+        raise Invalid(f"{name} must not be before 1970, got {instant!r}")
+    return found
 
 
 def rounded_milliseconds(name: str, duration: Duration) -> int:

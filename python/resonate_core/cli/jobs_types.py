@@ -37,8 +37,8 @@ def described(worker: Worker) -> list[dict[str, Any]]:
                 "type": name,
                 "queue": task.options.get("queue") or "default",
                 "batch": name in worker.batched,
-                "parameters": task.call.parameters,
-                "payload": task.call.schema(),
+                "parameters": task.handler.parameters,
+                "payload": task.handler.schema(),
             }
         )
     return found

@@ -76,7 +76,7 @@ class Raw:
         default, as_value = first.default, is_a(signature.hint(first), Value)
 
         def read(context: JobContext) -> Any:
-            payload = context.job.payload
+            payload = context.payload
             if as_value:
                 return payload
             if payload.data is None and default is not first.empty:
@@ -268,7 +268,7 @@ def _read(context: JobContext, upcast: Upcast | None, decode: Callable[[Any], An
         JobError: The payload does not fit the handler; the job is not retried.
     """
     try:
-        data = data_of(context.job.payload)
+        data = data_of(context.payload)
         return decode(data if upcast is None or data is EMPTY else _upcasted(upcast, data))
     except Unfit as error:
         raise JobError(INVALID_PAYLOAD, str(error), retryable=False) from error

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from .._core import Job
+from .._core import Job, Value
 from .dependencies import Dependencies, PromiseReader
 from .outcomes import JobCancelled
 from .report_buffer import ReportBuffer
@@ -34,6 +34,7 @@ class JobContext:
         stopping: Whether the worker is stopping; the attempt may run until the grace of the worker is over.
         progress: The reports of this attempt; None: there are none.
         notify: Called by each `report`; None: the worker finds the reports by itself.
+        workflows: What the workflows of the worker share; None: the job is none.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -59,6 +60,7 @@ class JobContext:
         "stopping",
         "timeout",
         "worker",
+        "workflows",
     )
 
     def __init__(
@@ -82,6 +84,7 @@ class JobContext:
         self._now = now
         self._reader = reader
         self._dependencies: Dependencies[Any] | None = None
+        self.workflows: Any = None
 
     def __repr__(self) -> str:
         return f"JobContext(id={self.id!r}, type={self.type!r}, attempt={self.attempt}, reason={self.reason!r})"
@@ -100,6 +103,16 @@ class JobContext:
     def queue(self) -> str:
         """The queue that it came from."""
         return self.job.queue
+
+    @property
+    def payload(self) -> Value:
+        """The payload, or what `start_over` has given to this run."""
+        args = self.job.args
+        return self.job.payload if args is None else args
+
+    def now(self) -> int:
+        """The present instant of the store, in Unix ms."""
+        return self._now()
 
     @property
     def dependencies(self) -> Dependencies[Any]:

@@ -20,6 +20,7 @@ from .outcomes import PUT_BACK, RELEASED, TIMED_OUT, Failure, Outcome
 from .reporting import report
 from .settings import WorkerParts
 from .store_client import StoreClient
+from .workflows.support import WorkflowSupport
 
 __all__ = ["Drained", "DrainedRun", "drain", "drain_async"]
 
@@ -36,7 +37,8 @@ class DrainedRun:
         queue: The queue of the job.
         attempt: Its number.
         at: When it began, in Unix ms.
-        outcome: `completed`, `failed`, `snoozed` or `lost` (the job was cancelled or settled meanwhile).
+        outcome: `completed`, `failed`, `snoozed` or `lost` (the job was cancelled or settled meanwhile); of a workflow also
+            `suspended` (it waits) and `restarted` (by `start_over`).
         result: What the handler returned.
         error: Why it failed, or why it was snoozed for want of a handler of its type; otherwise None.
     """
@@ -102,6 +104,9 @@ class _Drain:
         self._claimed: deque[WorkItem] = deque()
         self._started: deque[WorkItem] = deque()
         self._without_handler: set[str] = set()  # ids of jobs
+        self._workflows = WorkflowSupport(
+            parts.client, parts.settings.steps, live=False, beside=False, name=parts.settings.name
+        )
         self.drained = Drained()
 
     def _movable(self, advance: bool) -> ManualClock | None:
@@ -125,7 +130,9 @@ class _Drain:
                     periodic.ensure(client)
                 round = self._round()
                 if self._started:
-                    yield begin(self._started.popleft(), tasks, name, client.now(), client.now, self._parts.scope, client)
+                    yield begin(
+                        self._started.popleft(), tasks, name, client.now(), client.now, self._parts.scope, client, self._workflows
+                    )
                 elif round.room and not round.taken and not self._move(round.next_at):
                     self.drained.idle = True
                     return

@@ -234,6 +234,7 @@ def begin(
     now: Callable[[], int],
     scope: Context,
     reader: PromiseReader | None = None,
+    workflows: Any = None,
 ) -> Execution:
     """Begin the attempts of a work item: the shorter timeout holds, of the job and of the task.
 
@@ -245,6 +246,7 @@ def begin(
         now: Returns the present instant, later.
         scope: The context variables of the worker's start, of which the call gets a copy.
         reader: Reads what the jobs waited for.
+        workflows: What the workflows of the worker share.
     """
     task = tasks.get(item[0].type)
     of_task = None if task is None else task.timeout
@@ -254,6 +256,9 @@ def begin(
         if of_task is not None:
             timeout = of_task if timeout is None else min(timeout, of_task)
         attempts.append(Attempt(job, worker, started_at, timeout, now, reader))
+    if task is not None and task.is_workflow:
+        for attempt in attempts:
+            attempt.context.workflows = workflows
     own = scope.copy()
     own.run(awaits.set, [])
     return BatchExecution(attempts, task, own) if isinstance(task, BatchTask) else Execution(attempts, task, own)
@@ -312,12 +317,13 @@ def _finished(made: Any, finish: Finish) -> Any:
 def _call(context: JobContext | BatchContext, task: Any, middleware: Iterable[Middleware], finish: Finish) -> BaseException | None:
     """Call a handler inside of its middleware. Return the exception that it raised, even a SystemExit."""
     token = current.set(context)
+    invoke = task.run_job if task.is_workflow else task.invoke
     try:
         if not middleware:  # nothing is entered, which is faster
-            context.result = _finished(task.invoke(context), finish)
+            context.result = _finished(invoke(context), finish)
         else:
             with _inside(middleware, context):
-                context.result = _finished(task.invoke(context), finish)
+                context.result = _finished(invoke(context), finish)
     except BaseException as error:
         return error
     finally:
@@ -326,7 +332,9 @@ def _call(context: JobContext | BatchContext, task: Any, middleware: Iterable[Mi
 
 
 async def _invoked(context: Any, task: Any) -> Any:
-    if task.call.takes_dependencies:
+    if task.is_workflow:
+        return await task.run_job(context)
+    if task.handler.takes_dependencies:
         await context.dependencies
     made = task.invoke(context)
     return await awaited_here(made) if inspect.isawaitable(made) else made
@@ -364,6 +372,8 @@ def _put_back(context: JobContext) -> Outcome:
 
 def _returned(context: JobContext, result: Any) -> Outcome:
     """Return the outcome of a handler that returned. If its time was over, it may have returned before its work was done."""
+    if type(result) is Outcome:  # of a workflow
+        return result
     if context.reason == "timeout":
         return TIMED_OUT
     refused = no_result(result)

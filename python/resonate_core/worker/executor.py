@@ -15,6 +15,7 @@ from .execution import Attempt, Awaited, Ended, Execution, Middleware, WorkItem,
 from .job_source import Held
 from .outcomes import PUT_BACK, TIMED_OUT, Outcome
 from .settings import WorkerParts
+from .workflows.support import WorkflowSupport
 
 __all__ = ["CANCEL_TIMEOUT", "Executor"]
 
@@ -48,6 +49,9 @@ class Executor:
         self._scope = parts.scope
         self._beside = parts.environment.beside
         self._around: list[Middleware] = []  # around each handler
+        self._workflows = WorkflowSupport(
+            parts.client, parts.settings.steps, live=True, beside=self._beside, name=parts.settings.name
+        )
         self.ready: deque[WorkItem] = deque()
         self.unreported: deque[tuple[Attempt, Outcome]] = deque()
         self._running: dict[str, Attempt] = {}
@@ -126,7 +130,9 @@ class Executor:
         now = self._client.now()
         for _ in range(count):
             item = self.ready.popleft()
-            execution = begin(item, self._registry.tasks, self._settings.name, now, self._client.now, self._scope, self._client)
+            execution = begin(
+                item, self._registry.tasks, self._settings.name, now, self._client.now, self._scope, self._client, self._workflows
+            )
             for attempt in execution.attempts:
                 self._began(attempt, now)
             self._free -= 1
@@ -313,6 +319,7 @@ class Executor:
                 ended.set_exception(asyncio.CancelledError("the worker has ended"))
             if made is not None:
                 made.close()
+        self._workflows.close()
         self._pool.close()
 
 

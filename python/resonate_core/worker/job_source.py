@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from .._core import Job, Jobs, Promise
+from .._core import Job, Jobs, Promise, PromisePage
 from ..calls.call import Call, refusal
 from ..calls.made import call
 from ..calls.wakeup import Watching
-from ..errors import ResonateError
+from ..errors import ResonateError, StoreError
 from .outcomes import Outcome
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "end_call",
     "names_of",
     "refusal",
+    "result_or_refusal",
     "unless_held",
 ]
 
@@ -140,6 +141,15 @@ class JobSource(Protocol):
     def run(self, call: Call[T]) -> T:
         """Run a call, such as the request of a graph."""
 
+    def send(self, calls: Sequence[Call[Any]]) -> list[Any]:
+        """Run calls in order, in one transaction if the client can; return the result of each, or the `ResonateError` that refuses it."""
+
+    async def send_async(self, calls: Sequence[Call[Any]]) -> list[Any]:
+        """As `send`. The event loop does not wait, and calls of several tasks may share a transaction."""
+
+    def history(self, id: str, cursor: str | None) -> PromisePage:
+        """Return a page of the children of a job."""
+
     def promises(self, ids: Sequence[str]) -> list[Promise | None]:
         """Return the promises with these ids, by one request if the client can; None for one that does not exist."""
 
@@ -168,6 +178,20 @@ class JobSourceOwner(Protocol):
 
     async def client_apart(self) -> JobSource:
         """Return the client. The event loop does not wait while it is opened."""
+
+
+def result_or_refusal(call: Call[Any], status: int, answer: Any) -> Any:
+    """Return the result of a reply, or the error that refuses the call.
+
+    Raises:
+        StoreError: The store has failed.
+    """
+    try:
+        return call.result(status, answer)
+    except StoreError:
+        raise
+    except ResonateError as error:
+        return error
 
 
 def unless_held(error: ResonateError) -> int:
@@ -211,4 +235,5 @@ def end_call(id: str, version: int, outcome: Outcome) -> Call[Job]:
         failure.data,
         retryable=failure.retryable,
         retry_after=failure.retry_after,
+        archive=failure.archive,
     )

@@ -24,6 +24,7 @@ __all__ = [
     "Snooze",
     "as_text",
     "decisive",
+    "kept",
     "outcome_of",
     "unstorable",
     "unwritable",
@@ -75,6 +76,11 @@ def _kept(data: Any) -> str | None:
         return bounded(text, _DATA_KEPT)
     note = f"data has {len(written or ''):,} characters as JSON, and at most {_DATA_KEPT:,} are kept"
     return json.dumps({"note": note, "beginning": text[:_BEGINNING_KEPT]}, ensure_ascii=False)
+
+
+def kept(error: JobError) -> tuple[str, str, str | None]:
+    """Return the code, the message and the text of the data of an error, as far as they are kept."""
+    return bounded(as_text(error.code), _CODE_KEPT), bounded(as_text(error.message), MESSAGE_KEPT), _kept(error.data)
 
 
 def _is_json(text: str) -> bool:
@@ -214,6 +220,7 @@ class Failure:
         data: Further data, as text.
         retryable: False: it is not retried, even if retries are left.
         retry_after: The delay instead of the policy's, in ms.
+        archive: True: the job is archived, whatever its policy says.
     """
 
     code: str
@@ -221,13 +228,15 @@ class Failure:
     data: str | None = None
     retryable: bool = True
     retry_after: int | None = None
+    archive: bool | None = None
 
 
 class Outcome(NamedTuple):
     """How an attempt ended. Many attempts may share one.
 
     Attributes:
-        kind: `completed`, `failed`, `snoozed`, `released`, or `dropped`: the job is over already, and nothing is reported.
+        kind: `completed`, `failed`, `snoozed`, `released`, or `dropped`: the job is over already, and nothing is reported. Of a
+            workflow also `suspended` (it waits) and `restarted` (by `start_over`): the store knows these already.
         result: What the handler of a completed job returned.
         failure: Why it failed, or was put back because its type has no handler.
         delay: How long a snoozed job waits, in ms.
@@ -245,6 +254,8 @@ DROPPED = Outcome("dropped")
 COMPLETED = Outcome("completed")
 TIMED_OUT = Outcome("failed", failure=Failure("TaskTimeout", "the attempt took longer than its timeout"))
 PUT_BACK = Outcome("snoozed", delay=0)
+#: The outcomes of workflows that the store knows when the attempt ends.
+SUSPENDED, RESTARTED = Outcome("suspended"), Outcome("restarted")
 #: The outcome of a job that was claimed and not started.
 RELEASED = Outcome("released")
 
@@ -346,8 +357,6 @@ def _outcome_of(error: BaseException, retries: Callable[[BaseException], bool]) 
         if not isinstance(retryable, bool):
             raise TypeError(f"retryable must be a bool or None, got {retryable!r}")
         after = milliseconds("after", error.after) if isinstance(error, Retry) and error.after is not None else None
-        data = _kept(error.data)
-        code, message = bounded(as_text(error.code), _CODE_KEPT), bounded(as_text(error.message), MESSAGE_KEPT)
-        failure = Failure(code, message, data, retryable, after)
+        failure = Failure(*kept(error), retryable, after)
         return Outcome("failed", failure=failure, error=error)
     return Outcome("failed", failure=_unhandled(error, retries(error)), error=error)

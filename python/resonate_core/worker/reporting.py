@@ -36,6 +36,8 @@ class Counts:
         released: Jobs that were claimed and given back.
         expired: Jobs that were claimed and could not be started any more.
         standstills: How often all slots were held by jobs that cannot end.
+        suspended: Attempts of workflows that wait.
+        restarted: Runs of workflows that were started over.
     """
 
     completed: int = 0
@@ -45,6 +47,8 @@ class Counts:
     released: int = 0
     expired: int = 0
     standstills: int = 0
+    suspended: int = 0
+    restarted: int = 0
 
 
 #: The outcome that was reported in the end, and the status of the answer.
@@ -101,6 +105,8 @@ def _report_first(client: JobSource, ended: Ended, counts: Counts, seen: Seen | 
         reported: Iterable[Reported] = _complete(client, _completed(ended))
     elif first.kind == "dropped":
         reported = [(first, 409)]
+    elif first.kind in ("suspended", "restarted"):  # the store knows
+        reported = [(first, 200)]
     else:  # if all attempts of a batch share an outcome, in one request
         reported = _end(client, _alike(ended), first)
     _note(ended, reported, counts, seen)

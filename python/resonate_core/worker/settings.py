@@ -27,6 +27,7 @@ class WorkerOptions:
     poll_interval: float
     heartbeat: float
     grace: float
+    steps: int
 
     def __str__(self) -> str:
         return f"<Worker {self.name!r} of {', '.join(names_of(self.queues))}>"

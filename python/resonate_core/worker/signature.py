@@ -159,7 +159,7 @@ class Signature:
             given = [
                 value.by(context) if type(value) is _Given else read(context) if value is _PAYLOAD else value for value in values
             ]
-            if many and not (isinstance(context, JobContext) and context.job.payload.data is None):
+            if many and not (isinstance(context, JobContext) and context.payload.data is None):
                 given.append(read(context))
             return function(*given, **{name: givers[name](context) for name in by_name})
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from .._core import Job, ManualClock, Promise, Store
+from .._core import Job, ManualClock, Promise, PromisePage, Store
 from ..base.instants import NEVER
 from ..calls.call import Call, envelope, refusal
+from ..calls.local import run_call
 from ..calls.store_threads import call_apart
-from ..errors import NotFound, ResonateError
-from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_call, unless_held
+from ..errors import NotFound, ResonateError, StoreError
+from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_call, result_or_refusal, unless_held
 from .outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -105,6 +107,23 @@ class StoreClient:
     def run(self, call: Call[T]) -> T:
         ((status, answer),) = self.store._run_calls([envelope(call.kind, call.data, "worker")])
         return call.result(status, answer)
+
+    def send(self, calls: Sequence[Call[Any]]) -> list[Any]:
+        answers = self.store._run_calls([envelope(one.kind, one.data, "worker") for one in calls])
+        return [result_or_refusal(one, *answer) for one, answer in zip(calls, answers, strict=True)]
+
+    async def send_async(self, calls: Sequence[Call[Any]]) -> list[Any]:
+        if not self.blocking:
+            return self.send(calls)
+        sent = [run_call(self.store, one, envelope(one.kind, one.data, "worker")) for one in calls]
+        found = await asyncio.gather(*sent, return_exceptions=True)
+        for each in found:
+            if isinstance(each, BaseException) and (not isinstance(each, ResonateError) or isinstance(each, StoreError)):
+                raise each
+        return found
+
+    def history(self, id: str, cursor: str | None) -> PromisePage:
+        return self._jobs.history(id, limit=1000, cursor=cursor)
 
     def promises(self, ids: Sequence[str]) -> list[Promise | None]:
         """Read them in one transaction."""

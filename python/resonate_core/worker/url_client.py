@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from .. import errors
-from .._core import Job, JobBatch, Jobs as CoreJobs, Promise, Promises, SystemClock
+from .._core import Job, JobBatch, Jobs as CoreJobs, Promise, PromisePage, Promises, SystemClock
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..calls.call import Call, refusal
 from ..calls.made import call, made, together
@@ -169,6 +169,16 @@ class UrlClient:
 
     def run(self, call: Call[T]) -> T:
         return self._remote.run(call)
+
+    def send(self, calls: Sequence[Call[Any]]) -> list[Any]:
+        """Requests that share an HTTP request, if the server takes batches; each is a transaction of its own."""
+        return self._remote.each(calls)
+
+    async def send_async(self, calls: Sequence[Call[Any]]) -> list[Any]:
+        return await self.apart(lambda: self.send(calls))
+
+    def history(self, id: str, cursor: str | None) -> PromisePage:
+        return self._remote.run(call(CoreJobs.history, id, limit=1000, cursor=cursor))
 
     def promises(self, ids: Sequence[str]) -> list[Promise | None]:
         """Read them by requests that share an HTTP request, if the server takes batches."""

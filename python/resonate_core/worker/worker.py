@@ -60,6 +60,7 @@ class Worker(Registry):
             the stream of a server wake the worker at once; only a job that another process has written to a file is seen this late.
         heartbeat: How often leases are renewed, in ms or as a timedelta, less than the shorter lease; None: a third of the shorter lease.
         grace: How long a stop waits for running jobs, in ms or as a timedelta.
+        steps: How many steps of workflows run at once.
         token: A bearer token, if `store_or_url` is the URL of a server.
         answer_bytes: The most bytes of one answer of that server, as of `resonate_core.connect`; None: 64 MiB.
         tracing: Whether enqueues and attempts have OpenTelemetry spans (extra ``otel``); None: if the program has configured a provider.
@@ -95,6 +96,7 @@ class Worker(Registry):
         poll_interval: Duration = 1000,
         heartbeat: Duration | None = None,
         grace: Duration = 10_000,
+        steps: int = 32,
         token: str | None = None,
         answer_bytes: int | None = None,
         tracing: bool | None = None,
@@ -118,6 +120,7 @@ class Worker(Registry):
             poll_interval=bounded_ms("poll_interval", poll_interval, 1) / 1000,
             heartbeat=_heartbeat(heartbeat, min(lease, run_lease)) / 1000,
             grace=bounded_ms("grace", grace) / 1000,
+            steps=whole("steps", steps, 1),
         )
         found = self.settings
         refuse_claim(found.queues, worker=found.name, lease=lease, run_lease=run_lease, strict=found.strict)

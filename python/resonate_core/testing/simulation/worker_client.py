@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..._core import Job, Promise
+from ..._core import Job, Promise, PromisePage
 from ...calls.call import Call
 from ...errors import Unreachable
 from ...worker.job_source import Claim, Claimed, Exchanged, Held, Queues
@@ -111,6 +111,15 @@ class WorkerClient:
 
     def run(self, call: Call[_T]) -> _T:
         return self._call(call.kind, lambda: self._store.run(call))
+
+    def send(self, calls: Sequence[Call[Any]]) -> list[Any]:
+        return self._call(" and ".join(dict.fromkeys(one.kind for one in calls)), lambda: self._store.send(calls))
+
+    async def send_async(self, calls: Sequence[Call[Any]]) -> list[Any]:
+        return await self.apart(lambda: self.send(calls))
+
+    def history(self, id: str, cursor: str | None) -> PromisePage:
+        return self._call("job.history", lambda: self._store.history(id, cursor))
 
     def promises(self, ids: Sequence[str]) -> list[Promise | None]:
         return self._call("promise.get", lambda: self._store.promises(ids))

@@ -1,0 +1,174 @@
+"""A workflow under its name: a task whose function is replayed."""
+
+from __future__ import annotations
+
+import contextvars
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+from .._core import Job, Jobs, Promise
+from ..calls.made import call
+from ..errors import Conflict, ResonateError
+from .context import JobContext
+from .job_source import JobSource
+from .outcomes import DROPPED, RESTARTED, SUSPENDED, Failure, JobCancelled, Outcome
+from .tasks import WorkerTask
+from .workflows.determinism import warn_of
+from .workflows.driver import AsyncRun
+from .workflows.failures import HistoryTooLong, NonDeterministic, Parked, RunEnded, StartedOver
+from .workflows.records import is_pending
+from .workflows.scope import Run, Scope
+from .workflows.support import WorkflowSupport
+from .workflows.threads import ThreadRun
+
+__all__ = ["WORKFLOW_TAG", "WorkflowTask"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: The tag of each workflow job, by which they are found.
+WORKFLOW_TAG = "resonate:workflow"
+
+
+class WorkflowTask(WorkerTask[P, R]):
+    """A workflow under its name; `Worker.workflow` makes it. A call calls the function that it was made from, without any record.
+
+    Example:
+        >>> from resonate_core.workflow import run
+        >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+        >>> @worker.workflow("greet")
+        ... async def greet(name: str) -> str:
+        ...     return await run("hello, {}".format, name)
+        >>> greet.delay("ada").retry_policy["kind"]
+        'fixed'
+        >>> worker.run_until_idle().runs[0].result
+        'hello, ada'
+    """
+
+    is_workflow = True
+
+    def _bind(self, function: Callable[P, R], unpack: bool | None, upcast: Any, names: Mapping[str, Any]) -> None:
+        super()._bind(function, unpack, upcast, names)
+        warn_of(function, self.type)
+        self._begin = self.handler.invoke
+
+    def run_job(self, context: Any) -> Any:
+        """Run a job of this workflow: the coroutine of its outcome, or the outcome."""
+        return self._run_async(context) if self.is_async else self._run_in_thread(context)
+
+    def _merged(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        merged = super()._merged(options)
+        merged["tags"] = {**(merged.get("tags") or {}), WORKFLOW_TAG: "true"}
+        return merged
+
+    # -- an asynchronous function --------------------------------------------------------------------------------------------------
+
+    async def _run_async(self, context: JobContext) -> Any:
+        support: WorkflowSupport = context.workflows
+        client, job = support.client, context.job
+        run = support.take(job)
+        if run is None:
+            run = AsyncRun(support, context, await _history_async(client, job))
+            run.payload_of = self._payload_of_call
+            scope = Scope(run, job.id, contextvars.copy_context(), _code_of(self.function))
+            scope.coroutine = self._begin(context)
+        else:
+            run.resume(context)
+            await run.refresh()
+            assert run.main is not None
+            scope = run.main
+        try:
+            return await run.run(scope)
+        except Parked:
+            support.park(run)
+            return SUSPENDED
+        except RunEnded as error:
+            if isinstance(error, StartedOver):
+                return await self._start_over_async(run, error)
+            return _outcome_of(run, error)
+
+    async def _start_over_async(self, run: AsyncRun, ended: StartedOver) -> Outcome:
+        """End the run, once no child job of it runs any more."""
+        run.fatal = None
+        request = call(Jobs.start_over, run.job.id, run.version, ended.payload)
+        (answer,) = await run.requested([request])
+        if isinstance(answer, Job):
+            return RESTARTED
+        children = [id for id, record in (await _history_async(run.client, run.job)).items() if is_pending(record)]
+        if isinstance(answer, Conflict) and children:
+            (suspension,) = await run.requested([call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")])
+            if isinstance(suspension, Job):
+                return SUSPENDED if suspension.state == "waiting" else Outcome("snoozed", delay=0)
+        return _refused_start_over(run, answer)
+
+    # -- a synchronous function ----------------------------------------------------------------------------------------------------
+
+    def _run_in_thread(self, context: JobContext) -> Any:
+        support: WorkflowSupport = context.workflows
+        run = ThreadRun(support, context, _history(support.client, context.job))
+        run.payload_of = self._payload_of_call
+        scope = Scope(run, context.job.id, contextvars.copy_context(), _code_of(self.function))
+        try:
+            return run.run(scope, lambda: self._begin(context))
+        except RunEnded as error:
+            if not isinstance(error, StartedOver):
+                return _outcome_of(run, error)
+            run.fatal = None
+            (answer,) = run.requested([call(Jobs.start_over, run.job.id, run.version, error.payload)])
+            if isinstance(answer, Job):
+                return RESTARTED
+            children = [id for id, record in _history(run.client, run.job).items() if is_pending(record)]
+            if isinstance(answer, Conflict) and children:
+                (suspension,) = run.requested([call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")])
+                if isinstance(suspension, Job):
+                    return SUSPENDED if suspension.state == "waiting" else Outcome("snoozed", delay=0)
+            return _refused_start_over(run, answer)
+
+    def _payload_of_call(self, *args: Any, **kwargs: Any) -> Any:
+        return self.payload(self._payload_of(args, kwargs))
+
+
+def _code_of(function: Callable[..., Any]) -> types.CodeType | None:
+    code: types.CodeType | None = getattr(function, "__code__", None)
+    return code
+
+
+def _outcome_of(run: Run, error: RunEnded) -> Outcome:
+    """Return the outcome of a run that was ended against the will of its function."""
+    if isinstance(error, (NonDeterministic, HistoryTooLong)):
+        return Outcome("failed", failure=Failure(error.code, str(error), retryable=False, archive=True), error=error)
+    if getattr(run, "suspended", False):
+        return SUSPENDED
+    if run.context.reason is not None:
+        raise JobCancelled(run.context.reason)
+    run.context.cancel("lost")
+    return DROPPED
+
+
+def _refused_start_over(run: Run, answer: Any) -> Outcome:
+    if isinstance(answer, ResonateError) and not isinstance(answer, Conflict):
+        raise answer
+    message = f"the run could not be started over: {answer}"
+    return Outcome("failed", failure=Failure("StartOverRefused", message, retryable=False, archive=True))
+
+
+def _history(client: JobSource, job: Job) -> dict[str, Promise]:
+    """Read what is recorded of a job."""
+    records: dict[str, Promise] = {}
+    if not job.steps:
+        return records
+    cursor = None
+    while True:
+        page = client.history(job.id, cursor)
+        for record in page:
+            records[record.id] = record
+        cursor = page.cursor
+        if cursor is None:
+            return records
+
+
+async def _history_async(client: JobSource, job: Job) -> dict[str, Promise]:
+    if not job.steps or not client.blocking:
+        return _history(client, job)
+    return await client.apart(lambda: _history(client, job))

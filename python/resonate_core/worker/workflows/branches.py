@@ -1,0 +1,203 @@
+"""`gather` and `first`: branches of a workflow that run side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections import deque
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..results import close_coroutine
+from .calls import Call
+from .failures import RunEnded
+from .records import Step, is_pending, settled
+from .scope import Scope
+
+if TYPE_CHECKING:
+    from .driver import AsyncRun
+
+__all__ = ["Branches"]
+
+
+class _Branch:
+    """One branch: a call, or a coroutine with a scope of its own.
+
+    Attributes:
+        ended: Whether it has an outcome.
+    """
+
+    __slots__ = ("call", "ended", "error", "scope", "value")
+
+    def __init__(self, call: Call[Any] | None, scope: Scope | None) -> None:
+        self.call = call
+        self.scope = scope
+        self.ended = False
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    async def run(self, run: AsyncRun) -> None:
+        """Run it until it has an outcome.
+
+        Raises:
+            RunEnded: The run is over, or the job waits.
+        """
+        try:
+            if self.call is not None:
+                self.value = await run.perform(self.call)
+            else:
+                assert self.scope is not None
+                self.value = await run.drive(self.scope)
+                self.scope.finish()
+        except RunEnded:
+            raise
+        except BaseException as error:
+            self.error = error
+        self.ended = True
+
+    def cancellations(self, run: AsyncRun) -> list[Step]:
+        """Return the steps that cancel what it waits for."""
+        own = self.call.id if self.call is not None else self.scope.id if self.scope is not None else ""
+        known = dict.fromkeys(id for id, record in run.records.items() if is_pending(record))
+        found = [id for id in (*known, *(id for id in run.begun if id not in run.records)) if id == own or id.startswith(f"{own}:")]
+        return [{"id": id, "state": "rejected_canceled"} for id in found]
+
+    def close(self) -> None:
+        """Let go of a coroutine that does not run any more."""
+        if self.scope is not None and self.scope.coroutine is not None:
+            if inspect.iscoroutine(self.scope.coroutine) and inspect.getcoroutinestate(self.scope.coroutine) == inspect.CORO_CREATED:
+                close_coroutine(self.scope.coroutine)
+
+
+class Branches(Call[Any]):
+    """Runs branches side by side.
+
+    Args:
+        scope: Where it is made.
+        awaitables: Calls, and coroutines of the program.
+        first: Whether the first outcome ends it; otherwise the first failure does.
+        return_exceptions: Whether failures are results.
+
+    Raises:
+        TypeError: One of the awaitables is neither.
+    """
+
+    __slots__ = ("_branches", "_first", "_losers", "_return_exceptions")
+
+    by_record = False
+
+    def __init__(self, scope: Scope, awaitables: Sequence[Awaitable[Any]], first: bool, return_exceptions: bool = False) -> None:
+        name = "first" if first else "gather"
+        for each in awaitables:
+            if not isinstance(each, Call) and not inspect.iscoroutine(each):
+                raise TypeError(
+                    f"{name} takes calls of the workflow and coroutines, got {each!r}: an awaitable of something else belongs into a step"
+                )
+        super().__init__(scope, name)
+        self._first = first
+        self._return_exceptions = return_exceptions
+        self._branches: list[_Branch] = []
+        self._losers: list[_Branch] = []
+        for at, each in enumerate(awaitables):
+            if isinstance(each, Call):
+                self._branches.append(_Branch(each, None))
+                continue
+            coroutine: Any = each
+            branch = Scope(scope.run, f"{self.id}:{at}", scope.context.copy(), coroutine.cr_code)
+            branch.coroutine = coroutine
+            self._branches.append(_Branch(None, branch))
+
+    def read(self, record: Any) -> Any:
+        raise NotImplementedError("a gather and a first run a branch again")
+
+    async def combine(self, run: AsyncRun) -> Any:
+        """Run the branches, and record which one has decided."""
+        if not self._branches:
+            return []
+        decided = await self._run_all(run)
+        if decided is None:
+            return [each.value if each.error is None else each.error for each in self._branches]
+        cancelled = [step for each in self._losers for step in each.cancellations(run)]
+        index = self._branches.index(decided)
+        await run.record([*cancelled, settled(self.id, self.name, "resolved", {"index": index})])
+        return self._outcome(decided, index)
+
+    async def again(self, run: AsyncRun, record: Any) -> Any:
+        """Run the branch again that has decided, by the record."""
+        index = record.value.json()["index"]
+        if not 0 <= index < len(self._branches):
+            raise run.diverged(f"{self.id} is a {self.name} of {len(self._branches)} branches, and branch {index} is recorded to have decided")
+        decided = self._branches[index]
+        await decided.run(run)
+        for each in self._branches:
+            each.close()
+        if not self._first and decided.error is None:
+            raise run.diverged(f"branch {index} of {self.id} has not failed, and its failure is recorded: the code has changed")
+        return self._outcome(decided, index)
+
+    def _outcome(self, decided: _Branch, index: int) -> Any:
+        if decided.error is not None:
+            raise decided.error
+        return (index, decided.value)
+
+    def _decides(self, branch: _Branch) -> bool:
+        return self._first or (branch.error is not None and not (self._return_exceptions and isinstance(branch.error, Exception)))
+
+    async def _run_all(self, run: AsyncRun) -> _Branch | None:
+        """Run the branches until one decides; return it. None: all have ended, and none has decided."""
+        open_branches = [each for each in self._branches if not each.ended]
+        ended: deque[_Branch] = deque()
+        over: list[RunEnded] = []
+        wake = asyncio.Event()
+
+        async def run_one(branch: _Branch) -> None:
+            try:
+                await branch.run(run)
+            except RunEnded as error:
+                over.append(error)
+            else:
+                ended.append(branch)
+            finally:
+                wake.set()
+
+        tasks = [asyncio.ensure_future(run_one(each)) for each in open_branches]
+        held, left = 0, len(tasks)
+        run.busy += left - 1  # a branch that has ended leaves its part to this one
+        try:
+            while left:
+                await wake.wait()
+                wake.clear()
+                if over:
+                    await asyncio.wait(tasks)
+                    raise run.fatal or over[0]
+                decided = None
+                while ended:
+                    branch = ended.popleft()
+                    held += 1
+                    left -= 1
+                    if decided is None and self._decides(branch):
+                        decided = branch
+                if decided is not None:
+                    self._losers = [each for each in self._branches if not each.ended]
+                    return decided
+                if left:
+                    run.busy -= held
+                    held = 0
+                    await self._quiet(run, tasks)
+            return None
+        finally:
+            under_way = [task for task in tasks if not task.done()]
+            for task in under_way:
+                task.cancel()
+            if under_way:
+                await asyncio.wait(under_way)
+            run.busy += 1 - held - left
+
+    async def _quiet(self, run: AsyncRun, tasks: Sequence[asyncio.Future[None]]) -> None:
+        """Suspend the job, if all branches wait."""
+        try:
+            await run.quiet()
+        except RunEnded:
+            await asyncio.wait(tasks)  # each stays at the call that it waits for
+            raise
+

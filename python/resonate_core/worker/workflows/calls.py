@@ -1,0 +1,319 @@
+"""Calls of a workflow: each has an id when it is made, begins when it is awaited, and has one outcome."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ..._core import Promise
+from ..conversion import Unfit
+from .failures import failed, failure_of
+from .operations import Performance, Record, Refused, Wait
+from .records import NAME_TAG, Reader, Step, is_pending, settled
+from .scope import Scope, place_outside
+
+if TYPE_CHECKING:
+    from ...calls.call import Call as Request
+
+__all__ = ["Call", "ChildCall", "Recorded", "ResultCall", "StoredCall", "any_reader"]
+
+T = TypeVar("T")
+_UNSET: Any = object()
+
+
+class Call(Generic[T]):
+    """A call of a workflow. Await it in an `async def` workflow; in a `def` workflow, `result` waits.
+
+    Args:
+        scope: Where it is made.
+        name: What is called.
+
+    Attributes:
+        id: Of its record.
+    """
+
+    __slots__ = ("_error", "_under_way", "_value", "id", "name", "run")
+
+    by_record = True
+    """Whether its settled record alone is its outcome."""
+
+    def __init__(self, scope: Scope, name: str) -> None:
+        self.run: Any = scope.run
+        self.name = name
+        self.id = scope.take(name)
+        self._value: Any = _UNSET
+        self._error: BaseException | None = None
+        self._under_way = False
+
+    def __repr__(self) -> str:
+        return f"<call {self.id}: {self.name}>"
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        if self._value is _UNSET and self._error is None:
+            run = self.run
+            if run.fatal is not None:
+                raise run.fatal
+            record = run.records.get(self.id)
+            if record is not None and not is_pending(record) and self.by_record:
+                self.settle(record)
+            else:
+                return (yield from run.awaiting(self))
+        return self.outcome()
+
+    def result(self) -> T:
+        """Wait for the outcome, in a `def` workflow.
+
+        Raises:
+            StepFailed: It has failed.
+            RuntimeError: The workflow is an `async def`: await the call.
+        """
+        if not self.run.blocking:
+            raise RuntimeError(f"{self!r} is of an async def workflow: await it")
+        found: T = self.run.outcome_of(self)
+        return found
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has its outcome here."""
+        return self._value is not _UNSET or self._error is not None
+
+    def outcome(self) -> T:
+        """Return its value, or raise its failure."""
+        if self._error is not None:
+            raise self._error
+        value: T = self._value
+        return value
+
+    def set_value(self, value: T) -> T:
+        """Set its outcome."""
+        self._value = value
+        return value
+
+    def set_error(self, error: BaseException) -> None:
+        """Set its outcome."""
+        self._error = error
+
+    def settle(self, record: Promise) -> None:
+        """Take the outcome from its settled record."""
+        try:
+            self._value = self.read(record)
+        except Exception as error:
+            self._error = error
+
+    def read(self, record: Promise) -> Any:
+        """Return the value of its settled record, or raise its failure."""
+        raise NotImplementedError
+
+    def value_by(self, reader: Reader, record: Promise) -> Any:
+        """Return the value of a settled record as the annotated type.
+
+        Raises:
+            StepFailed: It was not resolved.
+            NonDeterministic: It does not fit the type.
+        """
+        if record.state != "resolved":
+            raise failure_of(record)
+        try:
+            return reader.read(record.value)
+        except Unfit as error:
+            raise self.run.diverged(
+                f"the value of {self.id} ({self.name}) does not fit its type any more, at {place_outside()}: {error}; keep the type, "
+                "or branch by patched()"
+            ) from error
+
+    def record_now(self) -> Promise | None:
+        """Its record, as far as it is known here."""
+        found: Promise | None = self.run.records.get(self.id)
+        return found
+
+    def perform(self) -> Performance:
+        """Yield what is to be done until it has an outcome; return its value. It may be begun again, after a wait."""
+        raise NotImplementedError
+        yield
+
+    def begin(self) -> None:
+        """Begin what `start` begins at once."""
+
+    def cancellations(self) -> list[Step]:
+        """Return the steps that cancel it, if it is pending."""
+        return [{"id": self.id, "state": "rejected_canceled"}]
+
+
+class StoredCall(Call[T]):
+    """A promise that something else settles: a timer, a message, a person, a program.
+
+    Args:
+        scope: Where it is made.
+        name: What is called.
+        reader: Of its value.
+        step: Makes it, as `job.record` takes it; None: `request` does.
+        request: The request that makes it.
+        timed_out: What its value is once its deadline has passed; unset: that is a failure, a `TimeoutError` if `raises` says so.
+        raises: As above.
+    """
+
+    __slots__ = ("_raises", "_reader", "_request", "_step", "_timed_out")
+
+    NO_DEFAULT: Any = _UNSET
+
+    def __init__(
+        self,
+        scope: Scope,
+        name: str,
+        reader: Reader,
+        step: Step | None = None,
+        request: Callable[[str], Request[Any]] | None = None,
+        timed_out: Any = _UNSET,
+        raises: bool = False,
+    ) -> None:
+        super().__init__(scope, name)
+        self._reader = reader
+        self._step = step
+        self._request = request
+        self._timed_out = timed_out
+        self._raises = raises
+
+    def read(self, record: Promise) -> Any:
+        if record.state == "rejected_timedout":
+            if self._timed_out is not _UNSET:
+                return self._timed_out
+            if self._raises:
+                raise TimeoutError(f"{self.name}: nothing came until the deadline of {self.id}")
+        return self.value_by(self._reader, record)
+
+    def begin(self) -> None:
+        """Have the promise made before anything else is recorded."""
+        if self._step is not None and self.record_now() is None and not self._under_way:
+            self._under_way = True
+            self.run.begun.add(self.id)
+            self.run.unsent.append({"id": self.id, **self._step})
+
+    def perform(self) -> Performance:
+        self.begin()
+        request = None if self._request is None or self.record_now() is not None else self._request(self.id)
+        self.run.begun.add(self.id)
+        return self.read((yield Wait(self.id, request)))
+
+
+class Recorded(Call[T]):
+    """A value that is drawn once, and recorded before it is returned.
+
+    Args:
+        scope: Where it is made.
+        name: What is called.
+        draw: Returns the value as it is stored.
+        reader: Reads it.
+    """
+
+    __slots__ = ("_draw", "_reader")
+
+    def __init__(self, scope: Scope, name: str, draw: Callable[[], Any], reader: Callable[[Any], T]) -> None:
+        super().__init__(scope, name)
+        self._draw = draw
+        self._reader = reader
+
+    def read(self, record: Promise) -> Any:
+        return self._reader(record.value.json())
+
+    def perform(self) -> Performance:
+        stored = self._draw()
+        yield Record([settled(self.id, self.name, "resolved", stored)])
+        return self._reader(stored)
+
+
+class ResultCall(Call[T]):
+    """The outcome of any promise or job, copied into the record.
+
+    Args:
+        scope: Where it is made.
+        of: The id of the promise or job.
+        reader: Reads its value.
+    """
+
+    __slots__ = ("_of", "_reader")
+
+    def __init__(self, scope: Scope, of: str, reader: Reader) -> None:
+        super().__init__(scope, f"result {of}")
+        self._of = of
+        self._reader = reader
+
+    def read(self, record: Promise) -> Any:
+        return self.value_by(self._reader, record)
+
+    def perform(self) -> Performance:
+        try:
+            found = yield Wait(self._of)
+        except Refused:
+            failure = {"code": "NotFound", "message": f"promise {self._of} does not exist"}
+            (record,) = yield Record([settled(self.id, self.name, "rejected", failure)])
+            return self.read(record)
+        if found.state == "resolved":
+            step = settled(self.id, self.name, "resolved", found.value)
+        else:
+            error = failure_of(found)
+            step = settled(self.id, self.name, "rejected", failed(error))
+        (record,) = yield Record([step])
+        return self.read(record)
+
+
+class ChildCall(Call[T]):
+    """A child job: a call that another worker may run, or a handle of one that was started.
+
+    Attributes:
+        id: Of the job.
+    """
+
+    __slots__ = ("_options", "_payload", "_reader", "_task", "refused")
+
+    def __init__(self, scope: Scope, task: Any, payload: Any, reader: Reader) -> None:
+        super().__init__(scope, f"job {task.type}")
+        self._task = task
+        self._payload = payload
+        self._reader = reader
+        self.refused: Exception | None = None
+
+    def cancel(self) -> None:
+        """Cancel the job, if it is not final."""
+        self.run.soon(self.cancellations())
+
+    def read(self, record: Promise) -> Any:
+        return self.value_by(self._reader, record)
+
+    def request(self) -> Request[Any]:
+        """Return the request that enqueues the job."""
+        job = self.run.job
+        made: Request[Any] = self._task.child_request(self._payload, self.id, {"id": job.id, "version": self.run.version}, {NAME_TAG: self.name})
+        return made
+
+    def begin(self) -> None:
+        """Enqueue it now."""
+        if self.record_now() is None and not self._under_way:
+            self._under_way = True
+            self.run.begun.add(self.id)
+            self.run.soon_request(self)
+
+    def perform(self) -> Performance:
+        try:
+            if self.refused is not None:
+                raise Refused(self.refused)
+            record = self.record_now()
+            request = None if record is not None or self._under_way else self.request()
+            self._under_way = True
+            self.run.begun.add(self.id)
+            found = yield Wait(self.id, request)
+        except Refused as refused:
+            kind = type(refused.error).__name__
+            (found,) = yield Record([settled(self.id, self.name, "rejected", {"code": kind, "message": str(refused.error)})])
+        return self.read(found)
+
+
+def any_reader(type: Any, named: str) -> Reader:
+    """Return the reader of a ``type=`` argument; None: any value.
+
+    Raises:
+        TypeError: Its values have no JSON.
+    """
+    return Reader(inspect.Parameter.empty if type is None else type, named)
+
+

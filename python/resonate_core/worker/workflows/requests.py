@@ -1,0 +1,129 @@
+"""The requests of a run: what is sent with what, and what the answers say about the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..._core import Jobs, Promise
+from ...calls.call import Call as Request
+from ...calls.made import call
+from ...errors import Conflict, NotFound, ResonateError
+from ..report_buffer import ReportBuffer
+from .failures import Dropped
+from .records import Step, settled
+
+if TYPE_CHECKING:
+    from .calls import ChildCall
+    from .scope import Run
+
+__all__ = ["Outbox", "Sent"]
+
+#: The most steps of one request.
+_MOST_STEPS = 1000
+
+
+class Sent:
+    """Requests that go to the store together, and how their answers are taken.
+
+    Attributes:
+        requests: In order.
+    """
+
+    __slots__ = ("_children", "_own", "_records", "requests")
+
+    def __init__(self) -> None:
+        self.requests: list[Request[Any]] = []
+        self._records: list[int] = []
+        self._children: dict[int, ChildCall[Any]] = {}
+        self._own: int | None = None
+
+    def answered(self, run: Run, answers: Sequence[Any]) -> tuple[list[Promise], Any]:
+        """Take the answers: keep the records; return those of the steps, in order, and the answer of the request `own`.
+
+        Raises:
+            Dropped: The job does not run at this version any more.
+            ResonateError: A step was refused for another reason.
+        """
+        recorded: list[Promise] = []
+        for at in self._records:
+            answer = answers[at]
+            if isinstance(answer, (Conflict, NotFound)):
+                raise run.end(Dropped())
+            if isinstance(answer, ResonateError):
+                raise answer
+            recorded.extend(answer)
+        run.note(recorded)
+        for at, child in self._children.items():
+            answer = answers[at]
+            if isinstance(answer, ResonateError):
+                child.refused = answer
+                failure = {"code": type(answer).__name__, "message": str(answer)}
+                run.unsent.append(settled(child.id, child.name, "rejected", failure))
+        return recorded, None if self._own is None else answers[self._own]
+
+
+class Outbox:
+    """What a run has to send, in order: steps, and child jobs that were started.
+
+    Args:
+        run: The run.
+
+    Attributes:
+        is_urgent: Whether it must be sent before a step begins, which may hand out the id of a promise.
+    """
+
+    __slots__ = ("_run", "_waiting", "is_urgent")
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.is_urgent = False
+        self._waiting: list[Step | ChildCall[Any]] = []
+
+    def append(self, step: Step) -> None:
+        """Add a step."""
+        self._waiting.append(step)
+
+    def extend(self, steps: Iterable[Step]) -> None:
+        """Add steps."""
+        self._waiting.extend(steps)
+
+    def enqueue(self, child: ChildCall[Any]) -> None:
+        """Add a child job."""
+        self._waiting.append(child)
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def take(self, steps: Sequence[Step] = (), own: Request[Any] | None = None) -> Sent:
+        """Take all that is to be sent, then these steps, then this request."""
+        waiting, self._waiting, self.is_urgent = [*self._waiting, *steps], [], False
+        sent, run = Sent(), self._run
+        together: list[Step] = []
+
+        def end_steps() -> None:
+            for at in range(0, len(together), _MOST_STEPS):
+                sent._records.append(len(sent.requests))
+                sent.requests.append(call(Jobs.record, run.job.id, run.version, together[at : at + _MOST_STEPS]))
+            together.clear()
+
+        for each in waiting:
+            if isinstance(each, dict):
+                together.append(each)
+                continue
+            end_steps()
+            sent._children[len(sent.requests)] = each
+            sent.requests.append(each.request())
+        end_steps()
+        if own is not None:
+            sent._own = len(sent.requests)
+            sent.requests.append(own)
+        return sent
+
+    def suspend(self, sent: Sent, ids: Sequence[str], reports: ReportBuffer | None) -> None:
+        """Add what the attempt has said about its work, and the suspension, which is the last request."""
+        run = self._run
+        if reports:
+            progress, lines = reports.take()
+            sent.requests.append(call(Jobs.report, run.job.id, run.version, progress=progress, lines=lines))
+        sent.requests.append(call(Jobs.suspend, run.job.id, run.version, ids))

@@ -1,0 +1,237 @@
+"""The numbers of calls, and the records of a run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from contextvars import Context, ContextVar
+from threading import get_ident
+from types import CodeType
+from typing import Any
+
+from ..._core import Job, Promise
+from ..context import JobContext
+from .failures import Dropped, HistoryTooLong, NonDeterministic, RunEnded
+from .records import PATCHED, name_of, settled
+
+__all__ = ["MOST_CALLS", "Run", "Scope", "current_scope", "place_outside", "scope_here"]
+
+#: The most calls of one run.
+MOST_CALLS = 100_000
+
+#: The scope of the workflow's code that runs here; None in steps, and outside of workflows.
+current_scope: ContextVar[Scope | None] = ContextVar("resonate_core_workflow_scope", default=None)
+
+#: The folder of this library, whose frames are no place in a program.
+_LIBRARY = __file__.rpartition("workflows")[0] + "workflows"
+
+
+def place_outside() -> str:
+    """Return file and line of the code of the program that calls the library."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARY):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def place_of_code(code: CodeType) -> str:
+    """Return where a function begins."""
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+class Run:
+    """One run of a workflow's function: what is recorded of it, and what it adds.
+
+    Args:
+        context: Of the attempt.
+        records: The history, by id.
+
+    Attributes:
+        job: As it was claimed.
+        context: Of the attempt that is under way.
+        records: Records by id: all of a history that is replayed, and pending ones.
+        unsent: Steps that must be recorded before, or together with, anything else.
+        begun: Ids of promises that were asked for, and are not known to be settled.
+        over: Why calls are no calls of this run any more: `cancelled` (cleanup: they are plain), or `ended`.
+        fatal: What ended the run against the function's will.
+        stepping: The scope whose code runs now, in the thread `thread`.
+    """
+
+    blocking = False
+
+    def __init__(self, context: JobContext, records: dict[str, Promise]) -> None:
+        self.context = context
+        self.job: Job = context.job
+        self.version = context.job.version
+        self.records = records
+        self.unsent: Any = []
+        self.begun: set[str] = set()
+        self.over: str | None = None
+        self.fatal: RunEnded | None = None
+        self.stepping: Scope | None = None
+        self.thread = get_ident()
+        self.calls = 0
+        self.payload_of: Callable[..., Any] = lambda *args, **kwargs: None  # of the workflow's function
+        self.replaying = bool(records)
+
+    def end(self, error: RunEnded) -> RunEnded:
+        """End the run by this error, which the function cannot prevent. Return the first one."""
+        if self.fatal is None:
+            self.fatal = error
+        return self.fatal
+
+    def diverged(self, text: str) -> RunEnded:
+        """End the run, since the function did not do what is recorded."""
+        return self.end(NonDeterministic(text))
+
+    def now(self) -> int:
+        """The present instant, in Unix ms."""
+        return self.context.now()
+
+    def note(self, records: Iterable[Promise | None]) -> None:
+        """Keep what the store has answered."""
+        for record in records:
+            if record is not None:
+                self.records[record.id] = record
+
+
+class Scope:
+    """Numbers the calls of one coroutine: the n-th of them, from 1, is `ID:n`.
+
+    Args:
+        run: Its run.
+        id: Of the workflow, or of a branch of it.
+        context: The context variables of its code.
+        code: Of its function, for messages.
+    """
+
+    __slots__ = ("code", "context", "coroutine", "count", "id", "run", "waits")
+
+    def __init__(self, run: Run, id: str, context: Context, code: CodeType | None = None) -> None:
+        self.run = run
+        self.id = id
+        self.count = 0
+        self.context = context
+        self.code = code
+        self.coroutine: Any = None
+        self.waits: Any = None  # the call at which the coroutine is parked
+        context.run(current_scope.set, self)
+
+    def take(self, name: str) -> str:
+        """Return the id of the next call.
+
+        Args:
+            name: What is called.
+
+        Raises:
+            NonDeterministic: Another call is recorded here.
+            HistoryTooLong: The run has too many calls.
+        """
+        run = self.run
+        records = run.records
+        while True:
+            self.count += 1
+            id = f"{self.id}:{self.count}"
+            record = records.get(id)
+            if record is None:
+                break
+            recorded = name_of(record)
+            if recorded == name:
+                break
+            if not recorded.startswith(PATCHED):
+                raise run.diverged(
+                    f"{id} is {_said(name)} at {place_outside()}, and {_said(recorded)} is recorded: the code has changed, or is not "
+                    "deterministic; keep the order of calls, or branch by patched()"
+                )
+        run.calls += 1
+        if run.calls > MOST_CALLS:
+            raise run.end(HistoryTooLong(f"{run.job.id} made more than {MOST_CALLS:,} calls: end runs by start_over()"))
+        return id
+
+    def patched(self, name: str) -> bool:
+        """Whether the code that `patched` guards is to run.
+
+        It is if its mark is recorded here, or if nothing is: then the mark is recorded. An earlier version of the code has recorded
+        another call here, or a later one if this one was not finished.
+        """
+        records, mark = self.run.records, f"{PATCHED}{name}"
+        at = self.count + 1
+        record = records.get(f"{self.id}:{at}")
+        if record is not None:
+            if name_of(record) != mark:
+                return False
+            self.count = at
+            return True
+        if self.run.replaying and self._has_later(at):
+            return False
+        id = self.take(mark)
+        self.run.unsent.append(settled(id, mark, "resolved", None))
+        return True
+
+    def _own(self, number_from: int) -> list[tuple[int, Promise]]:
+        """Return the records of this scope from a number on, in order."""
+        prefix = f"{self.id}:"
+        found = []
+        for id, record in self.run.records.items():
+            if id.startswith(prefix) and (number := id[len(prefix) :]).isdecimal() and int(number) >= number_from:
+                found.append((int(number), record))
+        return sorted(found, key=lambda one: one[0])
+
+    def _has_later(self, number: int) -> bool:
+        return bool(self._own(number))
+
+    def finish(self) -> None:
+        """Check, when its code has returned, that it made all calls that are recorded.
+
+        Raises:
+            NonDeterministic: It did not.
+        """
+        if not self.run.replaying:
+            return
+        for number, record in self._own(self.count + 1):
+            recorded = name_of(record)
+            if not recorded.startswith(PATCHED):
+                where = "" if self.code is None else f" ({self.code.co_name}, {place_of_code(self.code)})"
+                raise self.run.diverged(
+                    f"the code of {self.id}{where} has ended after {self.count} calls, and {_said(recorded)} is recorded as "
+                    f"{self.id}:{number}: the code has changed, or is not deterministic"
+                )
+
+
+def _said(name: str) -> str:
+    return name or "something that is no call of a workflow"
+
+
+def scope_here(called: str) -> Scope | None:
+    """Return the scope of a call; None: the call is a plain one, outside of workflows, in a step, or in the cleanup of a cancelled run.
+
+    Args:
+        called: What is called, for messages.
+
+    Raises:
+        RuntimeError: It is made in another asyncio task or thread than the workflow's.
+        RunEnded: The run is over.
+    """
+    scope = current_scope.get()
+    if scope is None:
+        return None
+    run = scope.run
+    if run.fatal is not None:
+        raise run.fatal
+    if run.over is not None:
+        if run.over == "cancelled":
+            return None
+        raise Dropped
+    if run.stepping is not scope or run.thread != get_ident():
+        raise RuntimeError(
+            f"{called} of workflow {run.job.id} was called in another asyncio task or thread than the code of the workflow, so its "
+            "order cannot be replayed: call it there, and run calls side by side by gather()"
+        )
+    return scope
+
+
+def inside(scope: Scope, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function in a copy of the context of a scope, in which calls are plain ones."""
+    context = scope.context.copy()
+    context.run(current_scope.set, None)
+    return context.run(function, *args)

@@ -1,0 +1,269 @@
+"""Steps: functions whose results are recorded, and how their failures are retried."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import types
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, ParamSpec, TypeVar, overload
+
+from ...calls.values import Duration, milliseconds
+from ...errors import Invalid
+from ..conversion import read_hints
+from ..groups import is_retried
+from ..option_values import flag, text, whole
+from ..outcomes import Retry, decisive
+from ..signature import is_async, is_generator
+from ..task_rules import RetryOn, retry_predicate
+from .calls import Call
+from .failures import RunEnded, failed, recorded_failure
+from .operations import Invoke, Pause, Performance, Record, Wait
+from .records import NAME_TAG, Reader, is_pending, settled
+from .scope import Scope, scope_here
+
+__all__ = ["Step", "StepCall", "plain_step", "step"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_log = logging.getLogger("resonate_core.workflow")
+
+#: The longest delay before a retry, and the shortest that is a recorded timer (ms).
+_LONGEST_DELAY, _RECORDED_DELAY = 3_600_000, 10_000
+_FIRST_DELAY = 1000
+
+
+class Step:
+    """A function as a step, with its policy.
+
+    Args:
+        function: The function.
+        name: Under which its results are recorded; None: its name.
+        retries: How often it is tried again.
+        backoff: The first delay, in ms; each next one is twice as long, up to an hour.
+        retry_on: The exceptions that are retried.
+        timeout: How long one attempt may take, in ms.
+        at_most_once: Whether an attempt that was interrupted is a failure.
+    """
+
+    __slots__ = ("_reader", "at_most_once", "backoff", "function", "is_async", "name", "names", "retries", "retry_on", "timeout")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str | None = None,
+        retries: int = 0,
+        backoff: Duration | None = None,
+        retry_on: RetryOn | None = None,
+        timeout: Duration | None = None,
+        at_most_once: bool = False,
+        names: Mapping[str, Any] = types.MappingProxyType({}),
+    ) -> None:
+        if not callable(function):
+            raise TypeError(f"a step must be a function, got {function!r}")
+        if is_generator(function):
+            raise TypeError(f"a step must return its result, got {function!r}, which yields")
+        self.function = function
+        self.name = _name_of_function(function) if name is None else text("name", name)
+        if not self.name or self.name.startswith("patched "):
+            raise Invalid(f"name of a step must not be empty and not begin with 'patched ', got {self.name!r}")
+        self.is_async = is_async(function)
+        self.retries = whole("retries", retries, 0)
+        self.backoff = _FIRST_DELAY if backoff is None else milliseconds("backoff", backoff)
+        self.retry_on = retry_predicate(retry_on)
+        self.timeout = None if timeout is None else milliseconds("timeout", timeout, 1)
+        self.at_most_once = flag("at_most_once", at_most_once)
+        self.names = names
+        self._reader: Reader | None = None
+
+    def reader(self) -> Reader:
+        """Return what reads its results. Its annotation is read when it is first needed: it may name what is defined below it."""
+        if self._reader is None:
+            hints = read_hints(self.function if inspect.isroutine(self.function) else type(self.function).__call__, self.names)
+            self._reader = Reader(hints.get("return", inspect.Parameter.empty), f"result of step {self.name}")
+        return self._reader
+
+    def retried(self, error: BaseException) -> bool:
+        """Whether its ``retry_on`` retries this error; an error's own ``retryable`` decides first."""
+        own = getattr(error, "retryable", None)
+        if isinstance(own, bool):
+            return own
+        try:
+            return is_retried(error, self.retry_on)
+        except Exception:
+            _log.exception("retry_on of step %s raised; it is retried", self.name)
+            return True
+
+    def delay(self, attempt: int) -> int:
+        """The delay after a failed attempt, in ms."""
+        return min(self.backoff * 2 ** min(attempt - 1, 40), _LONGEST_DELAY)
+
+
+def _name_of_function(function: Callable[..., Any]) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
+
+
+class StepCall(Call[R]):
+    """A call of a step."""
+
+    __slots__ = ("args", "kwargs", "scope", "step")
+
+    def __init__(self, scope: Scope, step: Step, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        super().__init__(scope, step.name)
+        self.scope = scope
+        self.step = step
+        self.args = args
+        self.kwargs = kwargs
+
+    def read(self, record: Any) -> Any:
+        return self.value_by(self.step.reader(), record)
+
+    def perform(self) -> Performance:
+        """Run it until it has a result or has failed for good, and record that."""
+        run, step, id = self.run, self.step, self.id
+        if step.at_most_once and self.record_now() is not None:
+            yield from self._fail({"code": "StepInterrupted", "message": f"step {step.name} had begun when its worker was lost"})
+        attempt = 1
+        while (timer := run.records.get(f"{id}:{attempt}")) is not None:
+            if is_pending(timer):
+                yield Wait(timer.id)
+            attempt += 1
+        if step.at_most_once:
+            yield Record([{"id": id, "tags": {NAME_TAG: step.name}}])
+        while True:
+            started = run.now()
+            try:
+                result = yield Invoke(step.function, self.args, self.kwargs, self.scope, step.name, step.timeout)
+            except RunEnded:
+                raise
+            except Exception as error:
+                yield from self._retry(error, attempt, started)
+                attempt += 1
+                continue
+            try:
+                stored, value = step.reader().checked(result)
+            except Exception as error:
+                yield from self._fail(
+                    {"code": "InvalidResult", "message": f"what step {step.name} returned cannot be stored: {error}"}, started, attempt, error
+                )
+            yield Record([settled(id, step.name, "resolved", stored, _param(started, attempt))])
+            return value
+
+    def _retry(self, error: Exception, attempt: int, started: int) -> Performance:
+        """Wait before the next attempt, or record the failure and raise it."""
+        step, run = self.step, self.run
+        decided = decisive(error)
+        again = attempt <= step.retries and step.retried(decided)
+        after_own = getattr(decided, "after", None) if isinstance(decided, Retry) else None
+        delay = step.delay(attempt) if after_own is None else after_own
+        after = f"; again in {delay} ms" if again else ""
+        _log.warning(
+            "workflow %s: step %s (%s), attempt %d, raised %s: %s%s",
+            *(run.job.id, step.name, self.id, attempt, type(error).__name__, error, after),
+            exc_info=error,
+            extra={"job": run.job.id, "step": self.id, "attempt": attempt},
+        )
+        if not again:
+            yield from self._fail(failed(error), started, attempt, error)
+        run.context.report(f"step {step.name} ({self.id}), attempt {attempt}: {type(error).__name__}: {error}{after}")
+        if delay < _RECORDED_DELAY and not run.manual:
+            yield Pause(delay)
+            return
+        id, tags = f"{self.id}:{attempt}", {NAME_TAG: f"retry {step.name}", "resonate:timer": "true"}
+        run.unsent.append({"id": id, "tags": tags, "timeout_in": delay, "param": {"startedAt": started, **failed(error)}})
+        run.begun.add(id)
+        yield Wait(id)
+
+    def _fail(
+        self, failure: dict[str, Any], started: int | None = None, attempt: int = 1, cause: BaseException | None = None
+    ) -> Performance:
+        param = None if started is None else _param(started, attempt)
+        yield Record([settled(self.id, self.step.name, "rejected", failure, param)])
+        raise recorded_failure(failure["code"], failure["message"], failure.get("data")) from cause
+
+
+def _param(started: int, attempt: int) -> dict[str, int]:
+    return {"startedAt": started} if attempt == 1 else {"startedAt": started, "attempts": attempt}
+
+
+@overload
+def step(function: Callable[P, R], /) -> Callable[P, R]: ...
+
+
+@overload
+def step(
+    *,
+    name: str | None = None,
+    retries: int = 0,
+    backoff: timedelta | int | None = None,
+    retry_on: RetryOn | None = None,
+    timeout: timedelta | int | None = None,
+    at_most_once: bool = False,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def step(function: Callable[..., Any] | None = None, /, *, names: Mapping[str, Any] | None = None, **policy: Any) -> Any:
+    """Make a function a step; a decorator, with or without arguments. The function keeps its type.
+
+    In a workflow a call is recorded: it runs once, and a replay gets its result. Elsewhere, and in another step, it is a plain call.
+    An `async def` workflow calls a `def` step by ``await run(step, ...)``.
+
+    Args:
+        function: The function.
+        name: Under which its results are recorded; None: its name. Keep it when the function is renamed.
+        retries: How often it is tried again after a failure.
+        backoff: The first delay before that, in ms or as a timedelta; each next one is twice as long, up to an hour. A delay of 10 s
+            or more is a recorded timer, during which the workflow needs no process.
+        retry_on: The exceptions that are retried: types, or a function of the exception; None: all. A `JobError` with its own
+            ``retryable`` overrides it.
+        timeout: How long one attempt may take, in ms or as a timedelta; then it fails with `StepTimeout`, and is retried.
+        at_most_once: Record its beginning, too. If the worker is lost then, the step fails with `StepInterrupted`, and is not run again.
+
+    Raises:
+        TypeError: It is no function, or yields.
+        Invalid: An option out of its range.
+
+    Example:
+        >>> from resonate_core.workflow import step
+        >>> @step(retries=3, backoff=500)
+        ... def charge(order: str, cents: int) -> str:
+        ...     return f"receipt of {order}"
+        >>> charge("7", 1200)
+        'receipt of 7'
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        made = Step(function, names=names if names is not None else {}, **policy)
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            scope = scope_here(made.name)
+            if scope is None:
+                return function(*args, **kwargs)
+            if scope.run.blocking:
+                if made.is_async:
+                    raise TypeError(f"step {made.name} is asynchronous, and the workflow is a def: make the workflow an async def")
+                return scope.run.perform(StepCall(scope, made, args, kwargs))  # type: ignore[attr-defined]
+            if not made.is_async:
+                raise TypeError(f"step {made.name} is a def, and the workflow an async def: call it by await run({made.name}, ...)")
+            return StepCall(scope, made, args, kwargs)
+
+        called.__step__ = made  # type: ignore[attr-defined]
+        if made.is_async:
+            inspect.markcoroutinefunction(called) if hasattr(inspect, "markcoroutinefunction") else None
+        return called
+
+    if function is None:
+        return decorate
+    return decorate(function)
+
+
+def plain_step(function: Callable[..., Any]) -> Step:
+    """Return the step of a decorated function; of any other one, a step with the usual policy."""
+    made: Step | None = getattr(function, "__step__", None)
+    return made if made is not None else Step(function)
+

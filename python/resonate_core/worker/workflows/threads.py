@@ -1,0 +1,386 @@
+"""Runs the function of a `def` workflow in its thread. At a wait the job is suspended and the function is dropped; a replay goes on."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..._core import Promise
+from ...base.stopwatch import doubled
+from ...calls.call import Call as Request
+from ...errors import Conflict, NotFound, ResonateError, StoreError
+from ..context import JobContext
+from ..outcomes import JobCancelled
+from .calls import Call, ChildCall
+from .failures import Dropped, RunEnded, StepTimeout
+from .operations import Invoke, Operation, Pause, Record, Refused, Wait
+from .records import Step, is_pending, settled
+from .requests import Outbox, Sent
+from .scope import Run, Scope, inside
+from .support import WorkflowSupport
+
+__all__ = ["ThreadRun"]
+
+_log = logging.getLogger("resonate_core.workflow")
+
+#: Seconds between two looks at promises while a step works, and at whether the attempt was called off; the first and the longest
+#: pause of a store that fails.
+_LOOK, _GLANCE, _FIRST_RETRY, _LONGEST_RETRY = 0.5, 0.05, 0.1, 5.0
+#: The most ids that one suspension names.
+_MOST_AWAITED = 10_000
+
+
+class ThreadRun(Run):
+    """A run of a `def` workflow.
+
+    Args:
+        support: Of the worker.
+        context: Of the attempt.
+        records: The history.
+    """
+
+    blocking = True
+
+    def __init__(self, support: WorkflowSupport, context: JobContext, records: dict[str, Promise]) -> None:
+        super().__init__(context, records)
+        self.support = support
+        self.client = support.client
+        self.manual = support.client.manual
+        self.unsent = self.outbox = Outbox(self)
+        self.suspended = False
+        self._lock = threading.RLock()
+        self._ended = threading.Condition(self._lock)
+        self._under_way: dict[Call[Any], threading.Thread] = {}  # steps in threads of their own
+
+    def run(self, scope: Scope, function: Callable[[], Any]) -> Any:
+        """Run the function to its end, or until the job waits.
+
+        Raises:
+            RunEnded: The job waits, or the run is over.
+        """
+        self.stepping = scope
+        result = scope.context.run(function)
+        if self.fatal is not None:
+            raise self.fatal
+        self._join()
+        scope.finish()
+        self.send_all()
+        return result
+
+    def check(self) -> None:
+        """Raise if the run is over, or the attempt was called off."""
+        if self.fatal is not None:
+            raise self.fatal
+        if self.context.cancelled:
+            if self.context.reason in ("cancelled", "timeout"):
+                self.over = "cancelled"
+                raise JobCancelled(self.context.reason or "cancelled")
+            raise self.end(Dropped())
+
+    # -- calls ---------------------------------------------------------------------------------------------------------------------
+
+    def begin(self, call: Call[Any]) -> None:
+        """Begin a step in a thread of its own, if the worker has threads; otherwise run it now."""
+        record = self.records.get(call.id)
+        if call.is_done or (record is not None and not is_pending(record)):
+            return
+        if self.support.threads is None:
+            self._attempt(call)
+            return
+        thread = threading.Thread(target=self._attempt_beside, args=(call,), name=f"{self.job.id}-step", daemon=True)
+        with self._lock:
+            self._under_way[call] = thread
+        thread.start()
+
+    def _attempt(self, call: Call[Any]) -> None:
+        try:
+            self.perform(call)
+        except Exception:  # kept in the call
+            return
+
+    def _attempt_beside(self, call: Call[Any]) -> None:
+        try:
+            with self.support.thread_slot:
+                self.perform(call)
+        except BaseException as error:
+            if isinstance(error, RunEnded):
+                self.end(error)
+            elif not call.is_done:
+                call.set_error(error)
+        finally:
+            with self._ended:
+                self._under_way.pop(call, None)
+                self._ended.notify_all()
+
+    def _join(self) -> None:
+        """Wait for the steps that were begun and not awaited."""
+        with self._ended:
+            while self._under_way:
+                self._ended.wait(_GLANCE)
+
+    def outcome_of(self, call: Call[Any]) -> Any:
+        """Wait for a call, and return its value."""
+        self.check()
+        with self._ended:
+            while call in self._under_way:
+                self.check()
+                self._ended.wait(_GLANCE)
+        return self.perform(call)
+
+    def perform(self, call: Call[Any]) -> Any:
+        """Perform a call, and set its outcome."""
+        self.check()
+        if call.is_done:
+            return call.outcome()
+        record = self.records.get(call.id)
+        if record is not None and not is_pending(record) and call.by_record:
+            call.settle(record)
+            return call.outcome()
+        operations = call.perform()
+        try:
+            operation = operations.send(None)
+            while True:
+                try:
+                    answer = self._do(operation)
+                except Exception as error:
+                    operation = operations.throw(error)
+                else:
+                    operation = operations.send(answer)
+        except StopIteration as ended:
+            return call.set_value(ended.value)
+        except Exception as error:
+            call.set_error(error)
+            raise
+        finally:
+            operations.close()
+
+    def _do(self, operation: Operation) -> Any:
+        if isinstance(operation, Record):
+            return self.record(operation.steps)
+        if isinstance(operation, Invoke):
+            return self._invoke(operation)
+        if isinstance(operation, Wait):
+            return self._wait(operation)
+        assert isinstance(operation, Pause)
+        return self._pause(operation.delay / 1000)
+
+    def _invoke(self, step: Invoke) -> Any:
+        if self.outbox.is_urgent:
+            self.send_all()
+        if step.timeout is None or self.support.threads is None:
+            return inside(step.scope, lambda: step.function(*step.args, **step.kwargs))
+        made = self.support.threads.submit(inside, step.scope, lambda: step.function(*step.args, **step.kwargs))
+        ends_at = time.monotonic() + step.timeout / 1000
+        while not made.done():
+            self.check()
+            left = ends_at - time.monotonic()
+            if left <= 0:
+                made.cancel()
+                raise StepTimeout(step.name, step.timeout)
+            try:
+                return made.result(min(left, _LOOK))
+            except TimeoutError:
+                if made.done():
+                    break
+            except Exception:
+                raise
+        return made.result()
+
+    def _pause(self, seconds: float) -> None:
+        ends_at = time.monotonic() + seconds
+        while (left := ends_at - time.monotonic()) > 0:
+            self.check()
+            time.sleep(min(left, _GLANCE))
+
+    # -- requests ------------------------------------------------------------------------------------------------------------------
+
+    def record(self, steps: Sequence[Step]) -> list[Promise]:
+        """Record steps, after what was to be sent before; return their promises."""
+        with self._lock:
+            recorded, _ = self._send(self.outbox.take(steps))
+        return recorded[len(recorded) - len(steps) :]
+
+    def send_all(self) -> None:
+        """Send what is to be sent."""
+        with self._lock:
+            while self.outbox:
+                self._send(self.outbox.take())
+
+    def soon(self, steps: Iterable[Step]) -> None:
+        """Send steps."""
+        with self._lock:
+            self.outbox.extend(steps)
+            self.send_all()
+
+    def soon_request(self, child: ChildCall[Any]) -> None:
+        """Enqueue a child job."""
+        with self._lock:
+            self.outbox.enqueue(child)
+            self.send_all()
+
+    def _send(self, sent: Sent) -> tuple[list[Promise], Any]:
+        return sent.answered(self, self._sent(sent.requests))
+
+    def requested(self, requests: Sequence[Request[Any]]) -> list[Any]:
+        """Send requests, after what was to be sent before; return their answers, of which some may be refusals."""
+        self.send_all()
+        return self._sent(requests)
+
+    def _sent(self, requests: Sequence[Request[Any]]) -> list[Any]:
+        failures = 0
+        while True:
+            self.check()
+            try:
+                return self.client.send(requests)
+            except (StoreError, OSError) as error:
+                if not self.support.live:
+                    raise
+                pause = doubled(_FIRST_RETRY, failures, _LONGEST_RETRY)
+                failures += 1
+                _log.error("workflow %s: %r: %s; again in %.1f s", self.job.id, self.client, error, pause)
+                self._pause(pause)
+
+    # -- waiting -------------------------------------------------------------------------------------------------------------------
+
+    def _wait(self, wait: Wait) -> Promise:
+        """Wait for a promise."""
+        return self.wait_for([wait])[wait.id]
+
+    def wait_for(self, waits: Sequence[Wait]) -> dict[str, Promise]:
+        """Wait until one of these promises is settled; return those that are, by id. If nothing works here, the job is suspended.
+
+        Raises:
+            Dropped: The job waits.
+            Refused: The store refuses to make one of them, or there is none.
+        """
+        made: set[str] = set()
+        while True:
+            self.check()
+            found = {one.id: self.records[one.id] for one in waits if self._is_settled(one.id)}
+            if found:
+                return found
+            with self._lock:
+                works = bool(self._under_way) and threading.current_thread() not in self._under_way.values()
+                beside = threading.current_thread() in self._under_way.values()
+            if works or beside:
+                self._make(waits, made)
+                with self._ended:
+                    self._ended.wait(_LOOK)
+                self._look([one.id for one in waits])
+                continue
+            self._suspend(waits, made)
+
+    def _is_settled(self, id: str) -> bool:
+        record = self.records.get(id)
+        return record is not None and not is_pending(record)
+
+    def _make(self, waits: Sequence[Wait], made: set[str]) -> None:
+        for one in waits:
+            if one.request is not None and one.id not in made and one.id not in self.records:
+                made.add(one.id)
+                with self._lock:
+                    _, answer = self._send(self.outbox.take((), one.request))
+                self._take_made(answer)
+        self.send_all()
+
+    def _take_made(self, answer: Any) -> None:
+        if isinstance(answer, ResonateError):
+            raise Refused(answer)
+        if isinstance(answer, Promise):
+            self.records[answer.id] = answer
+
+    def _suspend(self, waits: Sequence[Wait], made: set[str]) -> None:
+        *before, last = waits
+        self._make(before, made)
+        own = last.request if last.id not in made and last.id not in self.records else None
+        ids = [one.id for one in waits][:_MOST_AWAITED]
+        with self._lock:
+            sent = self.outbox.take((), own)
+            self.outbox.suspend(sent, ids, self.context.progress)
+            answers = self._sent(sent.requests)
+            _, answer = sent.answered(self, answers[:-1])
+        if own is not None:
+            made.add(last.id)
+            self._take_made(answer)
+        suspension = answers[-1]
+        if isinstance(suspension, (Conflict, NotFound)):
+            raise self.end(Dropped())
+        if not isinstance(suspension, ResonateError) and suspension.state != "running":
+            self.suspended = True
+            raise self.end(Dropped())
+        self._look(ids)
+        if not any(map(self._is_settled, ids)):
+            time.sleep(0.01)
+
+    def _look(self, ids: Sequence[str]) -> None:
+        for id, promise in zip(ids, self.client.promises(ids), strict=True):
+            if promise is None:
+                if not id.startswith(f"{self.job.id}:"):
+                    raise Refused(NotFound(f'promise "{id}" does not exist'))
+                continue
+            self.records[id] = promise
+            if not is_pending(promise):
+                self.begun.discard(id)
+
+    # -- side by side --------------------------------------------------------------------------------------------------------------
+
+    def combine(self, scope: Scope, calls: Sequence[Call[Any]], first: bool, return_exceptions: bool) -> Any:
+        """Do as `gather` or `first`, over handles."""
+        name = "first" if first else "gather"
+        for each in calls:
+            if not isinstance(each, Call):
+                raise TypeError(f"{name} takes handles of start(), got {each!r}")
+        id = scope.take(name)
+        record = self.records.get(id)
+        if record is not None:
+            index = record.value.json()["index"]
+            if not 0 <= index < len(calls):
+                raise self.diverged(f"{id} is a {name} of {len(calls)} branches, and branch {index} is recorded to have decided")
+            value = self.outcome_of(calls[index])
+            if not first:
+                raise self.diverged(f"branch {index} of {id} has not failed, and its failure is recorded: the code has changed")
+            return (index, value)
+        decided = self._first_decided(calls, first, return_exceptions)
+        if decided is None:
+            return [each.outcome() if each.is_done and each._error is None else each._error for each in calls]
+        losers = [each for each in calls if not each.is_done]
+        open_ids = {id for id, one in self.records.items() if is_pending(one)} | {id for id in self.begun if id not in self.records}
+        cancelled = [
+            {"id": each, "state": "rejected_canceled"}
+            for each in sorted(open_ids)
+            if any(each == loser.id or each.startswith(f"{loser.id}:") for loser in losers)
+        ]
+        self.record([*cancelled, settled(id, name, "resolved", {"index": calls.index(decided)})])
+        return (calls.index(decided), decided.outcome())
+
+    def _first_decided(self, calls: Sequence[Call[Any]], first: bool, return_exceptions: bool) -> Call[Any] | None:
+        while True:
+            self.check()
+            for each in calls:
+                with self._lock:
+                    works = each in self._under_way
+                if not works and not each.is_done and self._is_settled(each.id):
+                    each.settle(self.records[each.id])
+                if each.is_done and (first or (each._error is not None and not return_exceptions)):
+                    return each
+            left = [each for each in calls if not each.is_done]
+            if not left:
+                return None
+            waits = []
+            with self._lock:
+                working = [each for each in left if each in self._under_way]
+            for each in left:
+                if each not in working:
+                    waits.append(Wait(each.id))
+            if working:
+                self.send_all()
+                with self._ended:
+                    if any(each in self._under_way for each in working):
+                        self._ended.wait(_LOOK)
+                if waits:
+                    self._look([one.id for one in waits])
+            elif waits:
+                self.wait_for(waits)
