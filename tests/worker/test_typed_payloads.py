@@ -149,7 +149,7 @@ class TestEveryType:
             pass
 
         handler.__annotations__["given"] = hint
-        schema = worker.task("t", unpack=True)(handler).call.schema()
+        schema = worker.task("t", unpack=True)(handler).handler.schema()
         assert schema["type"] == "object" and schema["required"] == ["given"]
         assert schema["properties"]["given"] != {}
 
@@ -351,9 +351,9 @@ class TestUpcasts:
 
 
 def test_the_schema_of_a_handler(worker: Worker):
-    schema = worker.task("t")(order_and_more).call.schema()
+    schema = worker.task("t")(order_and_more).handler.schema()
     assert schema["required"] == ["order", "account"] and schema["additionalProperties"] is False
     assert schema["properties"]["order"] == {"$ref": "#/$defs/Order"}
     assert schema["properties"]["dry_run"] == {"type": "boolean", "default": False}
     assert schema["$defs"]["Line"]["properties"]["count"] == {"type": "integer", "default": 1}
-    assert worker.task("u")(order_whole).call.schema()["$ref"] == "#/$defs/Order"
+    assert worker.task("u")(order_whole).handler.schema()["$ref"] == "#/$defs/Order"
