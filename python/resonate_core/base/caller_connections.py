@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import Unsupported
 
-__all__ = ["Number", "StatementOf", "write_on"]
+__all__ = ["Number", "StatementOf", "behind", "is_of", "write_on"]
 
 #: The number of a request; of an asynchronous connection, to await.
 Number = int | Coroutine[Any, Any, int]
@@ -38,9 +38,8 @@ def write_on(connection: Any, statement: StatementOf, request: str) -> Number:
     Raises:
         Unsupported: The connection is of another kind; nothing was written.
     """
-    connection = _unwrapped(connection)
-    # A wrapper that passes attributes on has the method of the connection, which knows its object.
-    for known in (connection, getattr(getattr(connection, "execute", None), "__self__", None)):
+    connection, *others = behind(connection)
+    for known in (connection, *others):
         way = _way_of(known)
         if way is not None:
             return way(known, statement, request)
@@ -58,6 +57,15 @@ def write_on(connection: Any, statement: StatementOf, request: str) -> Number:
     )
 
 
+def behind(given: Any) -> tuple[Any, Any]:
+    """The objects that may be the connection which a caller gave, perhaps in a wrapper.
+
+    A wrapper that passes attributes on has the method of the connection, which knows its object.
+    """
+    connection = _unwrapped(given)
+    return connection, getattr(getattr(connection, "execute", None), "__self__", None)
+
+
 def _unwrapped(connection: Any) -> Any:
     """The object behind proxies, which claim its class (those of wrapt, with which tracers wrap connections)."""
     while type(connection) is not getattr(connection, "__class__", None) and hasattr(connection, "__wrapped__"):
@@ -65,13 +73,15 @@ def _unwrapped(connection: Any) -> Any:
     return connection
 
 
+def is_of(connection: Any, module: str, name: str) -> bool:
+    """Whether it is an instance of this class. A library that was not imported has made no connection, and is not imported here."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(connection, kind)
+
+
 def _way_of(connection: Any) -> _Way | None:
-    """How a request is written on it. A library that was not imported has made no connection, and is not imported here."""
-    for module, name, way in _WAYS:
-        kind = getattr(sys.modules.get(module), name, None)
-        if isinstance(kind, type) and isinstance(connection, kind):
-            return way
-    return None
+    """How a request is written on it."""
+    return next((way for module, name, way in _WAYS if is_of(connection, module, name)), None)
 
 
 def _library(name: str) -> Any:
