@@ -258,7 +258,7 @@ def checked(request: Mapping[str, Any], data: Any) -> dict[str, Any]:
 def _named(request: Mapping[str, Any], data: Mapping[str, Any]) -> None:
     """Check that a record is the one that was asked for."""
     noun = request["kind"].partition(".")[0]
-    asked, record = request["data"].get("id"), data.get(noun)
+    asked, record = request["data"].get("newId" if request["kind"] == "job.fork" else "id"), data.get(noun)
     if request["kind"] == "job.enqueue" and "uniqueKey" in request["data"]:
         return  # the job that has the key
     if isinstance(asked, str) and noun in _OWN and isinstance(record, Mapping) and record.get("id") != asked:
