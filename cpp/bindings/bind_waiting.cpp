@@ -1,4 +1,4 @@
-// Store.aio, Store.wait, Store.result: Python functions make them, from calls and from a Watch.
+// Store.aio, Store.workflows, Store.wait, Store.result: Python functions make them, from calls and from a Watch.
 #include <pybind11/pybind11.h>
 
 #include "arguments.hpp"
@@ -17,6 +17,10 @@ using WaitLimit = Shown<"float | datetime.timedelta | None">;
 void bind_waiting(StoreClass& bound) {
   bound.def_property_readonly("aio", [](const StoreObject& self) {
     return Shown<"resonate_core.aio.AsyncStore">(call(member_of_module("resonate_core.aio", "face"), self));
+  });
+  bound.def_property_readonly("workflows", [](const StoreObject& self) {
+    return Shown<"resonate_core.calls.workflows.Workflows">(
+        call(member_of_module("resonate_core.calls.workflows", "Workflows"), self));
   });
   bound.def(
       "wait",

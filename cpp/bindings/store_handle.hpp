@@ -34,7 +34,7 @@ void bind_outbox(StoreClass& bound);       // messages, take_messages
 void bind_file(StoreClass& bound);         // backup, purge, vacuum
 void bind_run(StoreClass& bound);          // run
 void bind_store_watch(StoreClass& bound);  // watch
-void bind_waiting(StoreClass& bound);      // aio, wait, result
+void bind_waiting(StoreClass& bound);      // aio, workflows, wait, result
 void bind_state(StoreClass& bound);        // check, counts, snapshot, restore, digest
 
 }  // namespace resonate::python

@@ -14,6 +14,7 @@ import typing_extensions
 import resonate_core.aio
 import resonate_core.calls.delivery
 import resonate_core.calls.graph
+import resonate_core.calls.workflows
 from resonate_core.base.queue_options import QueueOptions
 
 class Value:
@@ -4288,6 +4289,9 @@ class Store(typing.Generic[_ClockOfStore]):
     @property
     def views(self) -> Views:
         """Reads for people: the newest jobs and promises, what is due, leases, hours."""
+    @property
+    def workflows(self) -> resonate_core.calls.workflows.Workflows:
+        """Its workflows: send them messages, read their steps, fork and cancel them."""
 
 def check_file(path: str | os.PathLike[str]) -> list[str]:
     """Check a store's file for damage: unreadable commits in its log, damaged pages, indexes that disagree with their

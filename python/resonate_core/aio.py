@@ -15,6 +15,7 @@ from .calls.faces import AsyncRunner, awaited
 from .calls.local import apply_async, run_call
 from .calls.outcome import Seconds
 from .calls.waiting import result_async, wait_async
+from .calls.workflows import AsyncWorkflows
 
 __all__ = ["AsyncStore", "AsyncStoreJobs", "AsyncStorePromises"]
 
@@ -118,6 +119,11 @@ class AsyncStore:
     def queues(self) -> AsyncQueues:
         """The queues of its jobs."""
         return AsyncQueues(self._runner)
+
+    @property
+    def workflows(self) -> AsyncWorkflows:
+        """The workflows of the store."""
+        return AsyncWorkflows(self)
 
     async def wait(self, id: str, *, timeout: Seconds | None = None) -> Promise:
         """Wait until a promise is settled, and return it. A job is waited for by its id, too.

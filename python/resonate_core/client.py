@@ -10,6 +10,7 @@ from .calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSched
 from .calls.faces import awaited_in_parts, sent_in_parts
 from .calls.outcome import Seconds, value_of
 from .calls.sync_faces import Jobs, Promises, Queues, Schedules, Tasks
+from .calls.workflows import AsyncWorkflows, Workflows
 from .http.bodies import MOST_BYTES
 from .http.remote import AsyncRemote, Remote
 from .http.waits import AsyncWaits, wait
@@ -92,6 +93,11 @@ class Client:
         """The same calls, for asyncio."""
         return self._aio
 
+    @property
+    def workflows(self) -> Workflows:
+        """Its workflows: see `Store.workflows`."""
+        return Workflows(self)  # made here: kept, it and the client would be a circle
+
     def wait(self, id: str, *, timeout: Seconds | None = None) -> Promise:
         """Block the thread until a promise is settled, and return it: see `Store.wait`. The server sends it as soon as it is settled.
 
@@ -166,6 +172,11 @@ class AsyncClient:
 
     def __repr__(self) -> str:
         return f"AsyncClient({self._remote!r})"
+
+    @property
+    def workflows(self) -> AsyncWorkflows:
+        """Its workflows: see `Store.workflows`."""
+        return AsyncWorkflows(self)
 
     async def wait(self, id: str, *, timeout: Seconds | None = None) -> Promise:
         """Wait until a promise is settled, and return it: see `Client.wait`. All waits share one stream."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import resonate_core as rc
-from resonate_core.cli import files, jobs, promises, queues, schedules, server, tasks
+from resonate_core.cli import files, jobs, promises, queues, schedules, server, tasks, workflows
 from resonate_core.cli.bench import bench
 from resonate_core.cli.command import on_store
 from resonate_core.cli.commands import Commands
@@ -85,6 +85,7 @@ def app_for(with_flags: bool) -> typer.Typer:
     app.add_typer(schedules.app, name="schedules", rich_help_panel=PROTOCOL)
     app.add_typer(jobs.app, name="jobs", rich_help_panel=JOBS)
     app.add_typer(queues.app, name="queues", rich_help_panel=JOBS)
+    app.add_typer(workflows.app, name="workflows", rich_help_panel=JOBS)
     on_store(app, "dash", Access.READ, dialects=DIALECTS[:1], rich_help_panel=JOBS)(dash)
     app.command("worker", rich_help_panel=JOBS)(worker)
     on_store(app, "workers", Access.READ, dialects=DIALECTS[:1], rich_help_panel=JOBS)(workers)

@@ -21,6 +21,7 @@ _MEANT = {
     "rm": "delete",
     "kill": "cancel",
     "abort": "cancel",
+    "terminate": "cancel",
     "stop": "cancel",
     "push": "enqueue",
     "add": "enqueue",
@@ -30,12 +31,15 @@ _MEANT = {
     "get": "show",
     "info": "show",
     "inspect": "show",
+    "history": "show",
     "count": "stats",
     "update": "set",
     "unpause": "resume",
     "start": "serve",
+    "signal": "send",
     "job": "jobs",
     "queue": "queues",
+    "workflow": "workflows",
 }
 #: The names that groups with other commands use for these.
 _ELSE = {"list": "search", "show": "get", "enqueue": "create", "run": "continue"}

@@ -8,12 +8,25 @@ from typing import Any
 
 from resonate_core._foreign_text import is_clean
 from resonate_core.base.states import JOB_STATES, PROMISE_STATES, TASK_STATES
+from resonate_core.calls.workflow_records import WORKFLOW_TAG
 from resonate_core.cli.command import StoreFlags, open_target
 from resonate_core.cli.exits import CommandFailed
 from resonate_core.cli.target import DIALECTS, Access, Target
 from resonate_core.http.deadline import within
 
-__all__ = ["any_id", "job_ids", "job_states", "job_types", "promise_ids", "promise_states", "queues", "schedule_ids", "task_states"]
+__all__ = [
+    "any_id",
+    "job_ids",
+    "job_states",
+    "job_types",
+    "promise_ids",
+    "promise_states",
+    "queues",
+    "schedule_ids",
+    "step_ids",
+    "task_states",
+    "workflow_ids",
+]
 
 MOST = 50
 """The maximum of values that are offered."""
@@ -65,10 +78,10 @@ def _of(values: Iterable[str]) -> Completer:
     return complete
 
 
-def _ids(kind: str, member: str) -> Callable[[Target, str], Iterable[str]]:
+def _ids(kind: str, member: str, **filters: Any) -> Callable[[Target, str], Iterable[str]]:
     def found(target: Target, incomplete: str) -> Iterable[str]:
         pattern = {"id": f"{incomplete}*"} if incomplete and "*" not in incomplete else {}
-        return [str(record["id"]) for record in target.send(kind, {**pattern, "limit": MOST})[member]]
+        return [str(record["id"]) for record in target.send(kind, {**filters, **pattern, "limit": MOST})[member]]
 
     return found
 
@@ -86,13 +99,26 @@ job_types = _of_store(_types)
 job_ids = _of_store(_ids("job.search", "jobs"))
 promise_ids = _of_store(_ids("promise.search", "promises"))
 schedule_ids = _of_store(_ids("schedule.search", "schedules"))
+workflow_ids = _of_store(_ids("job.search", "jobs", tags={WORKFLOW_TAG: "true"}))
+
+
+def step_ids(ctx: Any, incomplete: str) -> list[str]:
+    """Complete the id of a step of the workflow that the command line names."""
+
+    def found(target: Target, incomplete: str) -> Iterable[str]:
+        return [str(step["id"]) for step in target.send("job.history", {"id": ctx.params["id"], "limit": READ})["promises"]]
+
+    return _of_store(found)(ctx, incomplete) if ctx.params.get("id") else []
 
 
 def any_id(ctx: Any, incomplete: str) -> list[str]:
     """Complete the id of what the command is about."""
     path = str(ctx.command_path).split()
-    found = job_ids if "jobs" in path else schedule_ids if "schedules" in path else promise_ids
+    found = next((found for group, found in _IDS_OF.items() if group in path), promise_ids)
     return found(ctx, incomplete)
+
+
+_IDS_OF = {"jobs": job_ids, "schedules": schedule_ids, "workflows": workflow_ids}
 
 
 job_states = _of(JOB_STATES)

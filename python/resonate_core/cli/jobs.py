@@ -7,15 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from resonate_core.base.states import JOB_STATES
+from resonate_core.calls.workflow_records import WORKFLOW_TAG
 from resonate_core.cli import jobs_actions, jobs_types
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.exits import CommandFailed, Exit, is_done
 from resonate_core.cli.jobs_graph import graph
-from resonate_core.cli.jobs_newest import USUAL, Wanted, newest as newest_jobs
+from resonate_core.cli.jobs_listing import NEWEST, SINCE, UNTIL, Pages, list_matching
 from resonate_core.cli.jobs_options import GROUP, JOB_STATE, OF_A_JOB, QUEUE, TYPE, members, parameters
 from resonate_core.cli.jobs_tail import tail
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, RAW, TAGS
-from resonate_core.cli.show import say
 from resonate_core.cli.show_jobs import show_attempts, show_awaited, show_job, show_jobs, show_lines, show_stats
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import instant, one_of, pairs, payload
@@ -27,7 +27,6 @@ app = group("Jobs: put them into queues, look at them, run, archive, delete and 
 #: The most awaited promises of which the states are shown.
 _MOST_AWAITED = 100
 _TIME = "+10m, 2026-05-01T12:00Z, or Unix ms"
-_PAST = "-2h, 2026-05-01T12:00Z, or Unix ms"
 
 
 def _option(flag: str, metavar: str, text: str) -> Any:
@@ -47,28 +46,16 @@ def list_jobs(
     limit: LIMIT = None,
     cursor: CURSOR = None,
     every: ALL = False,
-    newest: Annotated[bool, typer.Option("--newest", help="the last that was sent first", show_default=False)] = False,
-    since: Annotated[str | None, _option("--since", "TIME", f"sent at this time or later: {_PAST}")] = None,
-    until: Annotated[str | None, _option("--until", "TIME", f"sent at this time or earlier: {_PAST}")] = None,
+    newest: NEWEST = False,
+    since: SINCE = None,
+    until: UNTIL = None,
 ) -> None:
     """List the matching jobs: ordered by id, or with --newest, --since or --until the last that was sent first."""
     if state is not None:
         one_of(state, "--state", JOB_STATES)
     filters = {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group}
     filters |= {"uniqueKey": unique_key, "id": id}
-    if newest or since is not None or until is not None:
-        if every:
-            raise CommandFailed("--all lists by id: give --limit instead, up to 1000", Exit.USAGE)
-        if limit is not None and not 1 <= limit <= 1000:
-            raise CommandFailed(f"--limit must be from 1 to 1000, got {limit}", Exit.USAGE)
-        times = [None if text is None else instant(text, flag) for text, flag in ((since, "--since"), (until, "--until"))]
-        given = {name: value for name, value in filters.items() if value not in (None, {})}
-        found = newest_jobs(session.target, Wanted(given, times[0], times[1], limit or USUAL, cursor))
-        show_jobs(session.out, {"jobs": found.jobs} | ({} if found.cursor is None else {"cursor": found.cursor}))
-        if found.read is not None:
-            say(f"this store cannot search by time: only {found.read:,} jobs, by id, were looked at; give more filters")
-        return
-    session.search("job.search", "jobs", filters, limit, cursor, every, show_jobs)
+    list_matching(session, filters, Pages(limit, cursor, every, newest, since, until), show_jobs)
 
 
 on_store(app, "graph", Access.READ, dialects=DIALECTS[:1])(graph)
@@ -139,7 +126,7 @@ def enqueue(
         "after": after or None,
         "afterFailed": after_failed,
         "payload": value or None,
-        "tags": pairs(tag, "--tag") or None,
+        "tags": (_workflow_tags(options) | pairs(tag, "--tag")) or None,
     }
     instants = {
         "processAt": (process_at, "--process-at"),
@@ -150,6 +137,11 @@ def enqueue(
     data: dict[str, Any] = {"type": type} | {name: text for name, text in texts.items() if text is not None}
     data |= {name: instant(text, flag) for name, (text, flag) in instants.items() if text is not None}
     show_job(session.out, session.target.send("job.enqueue", data | members(options)))
+
+
+def _workflow_tags(options: dict[str, Any]) -> dict[str, str]:
+    """The tag by which a workflow is found; a worker gives it to each one that it enqueues."""
+    return {WORKFLOW_TAG: "true"} if options["lifecycle"] == "workflow" else {}
 
 
 for action in jobs_actions.ACTIONS:

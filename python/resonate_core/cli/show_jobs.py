@@ -64,14 +64,14 @@ def _error(job: Mapping[str, Any]) -> str | None:
     return error_text(job.get("error"))
 
 
-def _row(job: Mapping[str, Any]) -> list[Any]:
+def _row(job: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
     derived = {
         "retries": _retries(job),
         "nextAt": next_at(job),
         "endedAt": ended_at(job),
         "error": _error(job),
     }
-    return [derived[name] if name in derived else job.get(name) for name in _LIST]
+    return [derived[name] if name in derived else job.get(name) for name in columns]
 
 
 def _count(out: Output, number: int, one: str) -> None:
@@ -79,17 +79,24 @@ def _count(out: Output, number: int, one: str) -> None:
         say(counted(number, one))
 
 
-def show_jobs(out: Output, data: dict[str, Any]) -> None:
-    """Print the jobs of a search, a line each."""
+def show_jobs(out: Output, data: dict[str, Any], *, columns: Sequence[str] = _LIST, noun: str = "job") -> None:
+    """Print the jobs of a search, a line each.
+
+    Args:
+        out: Where.
+        data: Of the answer.
+        columns: The members that a pipe gets.
+        noun: What they are called.
+    """
     if out.as_json:
         out.json(data)
         return
     jobs = data["jobs"]
     if not out.is_rich:
-        out.table(_LIST, [_row(job) for job in jobs])
+        out.table(columns, [_row(job, columns) for job in jobs])
     elif jobs:
         out.draw(_person(jobs, out.console.width))
-    _count(out, len(jobs), "job")
+    _count(out, len(jobs), noun)
     if data.get("cursor") is not None:
         say(f"there is more: --cursor {data['cursor']!r}, or --all")
 
@@ -122,6 +129,7 @@ def _person(jobs: Sequence[Mapping[str, Any]], width: int) -> Table:
         Column("group", lambda job: text(job.get("group", "")), spared=5, always=False),
         Column("priority", priority, right=True, spared=3, always=False),
         Column("retries", lambda job: text(_retries(job) if job["retryCount"] else ""), right=True, spared=2, always=False),
+        Column("steps", lambda job: text(job.get("steps", "")), right=True, spared=3, always=False),
         Column("worker", lambda job: text(job.get("claimedBy", "")), spared=4, always=False),
         Column("error", lambda job: text(_error(job) or ""), elastic=True, always=False),
     ]

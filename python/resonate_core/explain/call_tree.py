@@ -7,21 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from .._foreign_text import clean
 from ..base.failed_attempts import FailedAttempt, failed_attempts
 from ..base.first_few import first_few
 from ..base.instants import NEVER, length, moment
+from ..base.page_progress import PageProgress
 from ..base.payloads import decoded
-from ..errors import NoEnvelope
+from ..calls.workflow_records import TOPIC_TAG, began_at, name_in
 
-__all__ = ["CallNode", "PageProgress", "RequestSender", "calls_of", "family_of", "function_of", "in_order"]
+__all__ = ["CallNode", "RequestSender", "calls_of", "family_of", "function_of", "in_order"]
 
-
-#: The most pages in a row without a record, and the most records, of one search.
-_MOST_EMPTY, _MOST_RECORDS = 100, 100_000_000
-_SHOWN = 100
 #: The most awaited ids that a note names.
 _NAMED = 3
+_ORIGIN, _PARENT, _SCOPE = "resonate:origin", "resonate:parent", "resonate:scope"
 
 
 class RequestSender(Protocol):
@@ -52,56 +49,6 @@ class RequestSender(Protocol):
         ...
 
 
-class PageProgress:
-    """Judges whether the pages of a search come to an end.
-
-    Args:
-        kind: Of the search.
-
-    Example:
-        >>> from resonate_core.explain.call_tree import PageProgress
-        >>> progress = PageProgress("job.search")
-        >>> progress.check("a", 10)
-        >>> progress.check("a", 10)
-        Traceback (most recent call last):
-        ...
-        resonate_core.errors.NoEnvelope: the pages of job.search have no end: the cursor 'a' was there before
-    """
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-        self._seen: set[int] = set()
-        self._empty = 0
-        self._records = 0
-
-    def check(self, cursor: str, found: int) -> None:
-        """Judge a page that has a cursor.
-
-        Args:
-            cursor: Of the page after it.
-            found: The number of records in it.
-
-        Raises:
-            NoEnvelope: There is no progress.
-        """
-        key = hash(cursor)
-        self._empty = 0 if found else self._empty + 1
-        self._records += found
-        if key in self._seen:
-            why = f"the cursor {clean(cursor[:_SHOWN])!r} was there before"
-        elif self._empty > _MOST_EMPTY:
-            why = f"{self._empty} pages in a row are empty"
-        elif self._records > _MOST_RECORDS:
-            why = f"there are more than {_MOST_RECORDS} records"
-        else:
-            self._seen.add(key)
-            return
-        raise NoEnvelope(f"the pages of {self._kind} have no end: {why}")
-
-
-_ORIGIN, _PARENT, _SCOPE, _TOPIC = "resonate:origin", "resonate:parent", "resonate:scope", "resonate:topic"
-
-
 @dataclass
 class CallNode:
     """One promise of a workflow, with its task and its job if it has them, its failure if it is tried again, and the calls that it made.
@@ -128,10 +75,10 @@ class CallNode:
 
     @property
     def func(self) -> str | None:
-        """The called function, if the param has the form of the SDKs; of a job, its type."""
+        """The called function, if the param has the form of the SDKs; of a job, its type; of a step of a workflow, its name."""
         if self.job is not None:
             return str(self.job["type"])
-        return function_of(self.promise["param"])
+        return function_of(self.promise["param"]) or name_in(tags_of(self.promise)) or None
 
     @property
     def waits_for(self) -> list[str]:
@@ -143,8 +90,8 @@ class CallNode:
         return [child.id for child in self.children if child.state == "pending"]
 
     def took(self, now: int) -> int:
-        """The ms from its creation to its end, or to now."""
-        return max(int(self.promise.get("settledAt", now)) - int(self.promise["createdAt"]), 0)
+        """The ms from its beginning to its end, or to now."""
+        return max(int(self.promise.get("settledAt", now)) - began_at(self.promise), 0)
 
     def note(self, now: int, shown: Callable[[FailedAttempt], str] = lambda failed: failed.error) -> str:
         """Return its present work or wait; empty if it is settled.
@@ -179,8 +126,8 @@ class CallNode:
             if delay.isascii() and delay.isdigit() and int(delay) > now:
                 return f"delayed until {moment(int(delay))}"
             return f"waits for a worker at {target}" if target else "waits for a worker"
-        if _TOPIC in tags and _PARENT in tags:
-            return f"waits for a message of topic {tags[_TOPIC]}"
+        if TOPIC_TAG in tags and _PARENT in tags:
+            return f"waits for a message of topic {tags[TOPIC_TAG]}"
         if tags.get(_SCOPE) == "local" and not self.awaited:
             return "run by its caller"
         return "waits to be settled" if deadline == NEVER else f"waits to be settled, until {left}"
