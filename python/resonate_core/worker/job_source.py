@@ -147,6 +147,14 @@ class JobSource(Protocol):
     async def send_async(self, calls: Sequence[Call[Any]]) -> list[Any]:
         """As `send`. The event loop does not wait, and calls of several tasks may share a transaction."""
 
+    def record(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
+        """Record steps of a running job.
+
+        Raises:
+            NotFound: The worker does not hold the job any more.
+            Conflict: The worker does not hold the job any more.
+        """
+
     def history(self, id: str, cursor: str | None) -> PromisePage:
         """Return a page of the children of a job."""
 

@@ -122,6 +122,9 @@ class StoreClient:
                 raise each
         return found
 
+    def record(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
+        return cast("Sequence[Promise]", self._jobs.record(id, version, steps))
+
     def history(self, id: str, cursor: str | None) -> PromisePage:
         return self._jobs.history(id, limit=1000, cursor=cursor)
 

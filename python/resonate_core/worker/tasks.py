@@ -179,8 +179,9 @@ class WorkerTask(Generic[P, R]):
     def call(self: WorkerTask[P, T], *args: P.args, **kwargs: P.kwargs) -> ChildCall[T]: ...
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function as a child job of the workflow that calls this: another worker may run it. Await it for its result; in a
-        `def` workflow, `result` waits.
+        """Call the function as a child job of the workflow that calls this: another worker may run it.
+
+        Await it for its result; in a `def` workflow, `result` waits.
 
         Its options come by `using`; its id is that of the call. If it fails it is `failed`, unless ``on_exhausted`` says otherwise,
         and it is cancelled with the workflow, unless ``cancel_with_awaiters`` is False.

@@ -177,6 +177,9 @@ class UrlClient:
     async def send_async(self, calls: Sequence[Call[Any]]) -> list[Any]:
         return await self.apart(lambda: self.send(calls))
 
+    def record(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
+        return list(self._remote.run(call(CoreJobs.record, id, version, steps)))
+
     def history(self, id: str, cursor: str | None) -> PromisePage:
         return self._remote.run(call(CoreJobs.history, id, limit=1000, cursor=cursor))
 

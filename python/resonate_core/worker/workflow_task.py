@@ -51,7 +51,7 @@ class WorkflowTask(WorkerTask[P, R]):
     def _bind(self, function: Callable[P, R], unpack: bool | None, upcast: Any, names: Mapping[str, Any]) -> None:
         super()._bind(function, unpack, upcast, names)
         warn_of(function, self.type)
-        self._begin = self.handler.invoke
+        self._begin: Callable[[JobContext], Any] = self.handler.invoke  # type: ignore[assignment]
 
     def run_job(self, context: Any) -> Any:
         """Run a job of this workflow: the coroutine of its outcome, or the outcome."""

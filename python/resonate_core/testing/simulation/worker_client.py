@@ -118,6 +118,9 @@ class WorkerClient:
     async def send_async(self, calls: Sequence[Call[Any]]) -> list[Any]:
         return await self.apart(lambda: self.send(calls))
 
+    def record(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
+        return self._call("job.record", lambda: self._store.record(id, version, steps))
+
     def history(self, id: str, cursor: str | None) -> PromisePage:
         return self._call("job.history", lambda: self._store.history(id, cursor))
 

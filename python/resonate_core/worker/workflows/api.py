@@ -73,7 +73,9 @@ def scope_of(called: str, instead: str) -> Scope:
     """
     scope = scope_here(called)
     if scope is None:
-        raise RuntimeError(f"{called}() is a call of a workflow that a worker runs, and none runs here (a step is no part of it); {instead}")
+        raise RuntimeError(
+            f"{called}() is a call of a workflow that a worker runs, and none runs here (a step is no part of it); {instead}"
+        )
     return scope
 
 

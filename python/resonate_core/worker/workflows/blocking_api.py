@@ -48,13 +48,17 @@ def _blocking(called: str, instead: str) -> Scope:
 
 def _refuse_async(scope: Scope, called: str) -> None:
     if not scope.run.blocking:
-        raise TypeError(f"{called} of resonate_core.workflow.blocking is for def workflows: import it from resonate_core.workflow, and await it")
+        raise TypeError(
+            f"{called} of resonate_core.workflow.blocking is for def workflows: import it from resonate_core.workflow, and await it"
+        )
 
 
 def _step_of(function: Callable[..., Any], called: str) -> Any:
     made = plain_step(function)
     if made.is_async or inspect.iscoroutinefunction(made.function):
-        raise TypeError(f"{called} takes a def in a def workflow, got the coroutine function {made.name}: make the workflow an async def")
+        raise TypeError(
+            f"{called} takes a def in a def workflow, got the coroutine function {made.name}: make the workflow an async def"
+        )
     return made
 
 
@@ -292,5 +296,3 @@ def uuid4() -> uuid.UUID:
 def random() -> float:
     """Return a random number from 0 up to 1, recorded."""
     return _drawn("random", random_numbers.random, float, float)
-
-

@@ -6,18 +6,47 @@ import asyncio
 import inspect
 from collections import deque
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from ..._core import Promise
 from ..results import close_coroutine
 from .calls import Call
 from .failures import RunEnded
 from .records import Step, is_pending, settled
 from .scope import Scope
 
-if TYPE_CHECKING:
-    from .driver import AsyncRun
+__all__ = ["BranchRunner", "Branches"]
 
-__all__ = ["Branches"]
+
+class BranchRunner(Protocol):
+    """The run of branches.
+
+    Attributes:
+        busy: The number of branches that work, or wait for something foreign.
+        records: Records by id.
+        begun: Ids of promises that were asked for.
+        fatal: What ended the run.
+    """
+
+    busy: int
+    records: dict[str, Promise]
+    begun: set[str]
+    fatal: RunEnded | None
+
+    async def perform(self, call: Call[Any]) -> Any:
+        """Perform a call."""
+
+    async def drive(self, scope: Scope) -> Any:
+        """Run the code of a scope."""
+
+    async def record(self, steps: Sequence[Step]) -> list[Promise]:
+        """Record steps."""
+
+    async def quiet(self) -> None:
+        """Suspend the job, if no branch works."""
+
+    def diverged(self, text: str) -> RunEnded:
+        """End the run, since the function did not do what is recorded."""
 
 
 class _Branch:
@@ -36,7 +65,7 @@ class _Branch:
         self.value: Any = None
         self.error: BaseException | None = None
 
-    async def run(self, run: AsyncRun) -> None:
+    async def run(self, run: BranchRunner) -> None:
         """Run it until it has an outcome.
 
         Raises:
@@ -55,7 +84,7 @@ class _Branch:
             self.error = error
         self.ended = True
 
-    def cancellations(self, run: AsyncRun) -> list[Step]:
+    def cancellations(self, run: BranchRunner) -> list[Step]:
         """Return the steps that cancel what it waits for."""
         own = self.call.id if self.call is not None else self.scope.id if self.scope is not None else ""
         known = dict.fromkeys(id for id, record in run.records.items() if is_pending(record))
@@ -64,9 +93,8 @@ class _Branch:
 
     def close(self) -> None:
         """Let go of a coroutine that does not run any more."""
-        if self.scope is not None and self.scope.coroutine is not None:
-            if inspect.iscoroutine(self.scope.coroutine) and inspect.getcoroutinestate(self.scope.coroutine) == inspect.CORO_CREATED:
-                close_coroutine(self.scope.coroutine)
+        if self.scope is not None:
+            close_coroutine(self.scope.coroutine)
 
 
 class Branches(Call[Any]):
@@ -108,9 +136,10 @@ class Branches(Call[Any]):
             self._branches.append(_Branch(None, branch))
 
     def read(self, record: Any) -> Any:
+        """As of `Call`."""
         raise NotImplementedError("a gather and a first run a branch again")
 
-    async def combine(self, run: AsyncRun) -> Any:
+    async def combine(self, run: BranchRunner) -> Any:
         """Run the branches, and record which one has decided."""
         if not self._branches:
             return []
@@ -122,11 +151,13 @@ class Branches(Call[Any]):
         await run.record([*cancelled, settled(self.id, self.name, "resolved", {"index": index})])
         return self._outcome(decided, index)
 
-    async def again(self, run: AsyncRun, record: Any) -> Any:
+    async def again(self, run: BranchRunner, record: Any) -> Any:
         """Run the branch again that has decided, by the record."""
         index = record.value.json()["index"]
         if not 0 <= index < len(self._branches):
-            raise run.diverged(f"{self.id} is a {self.name} of {len(self._branches)} branches, and branch {index} is recorded to have decided")
+            raise run.diverged(
+                f"{self.id} is a {self.name} of {len(self._branches)} branches, and branch {index} is recorded to have decided"
+            )
         decided = self._branches[index]
         await decided.run(run)
         for each in self._branches:
@@ -143,7 +174,7 @@ class Branches(Call[Any]):
     def _decides(self, branch: _Branch) -> bool:
         return self._first or (branch.error is not None and not (self._return_exceptions and isinstance(branch.error, Exception)))
 
-    async def _run_all(self, run: AsyncRun) -> _Branch | None:
+    async def _run_all(self, run: BranchRunner) -> _Branch | None:
         """Run the branches until one decides; return it. None: all have ended, and none has decided."""
         open_branches = [each for each in self._branches if not each.ended]
         ended: deque[_Branch] = deque()
@@ -193,11 +224,10 @@ class Branches(Call[Any]):
                 await asyncio.wait(under_way)
             run.busy += 1 - held - left
 
-    async def _quiet(self, run: AsyncRun, tasks: Sequence[asyncio.Future[None]]) -> None:
+    async def _quiet(self, run: BranchRunner, tasks: Sequence[asyncio.Future[None]]) -> None:
         """Suspend the job, if all branches wait."""
         try:
             await run.quiet()
         except RunEnded:
             await asyncio.wait(tasks)  # each stays at the call that it waits for
             raise
-

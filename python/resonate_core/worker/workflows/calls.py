@@ -58,8 +58,10 @@ class Call(Generic[T]):
             if record is not None and not is_pending(record) and self.by_record:
                 self.settle(record)
             else:
-                return (yield from run.awaiting(self))
-        return self.outcome()
+                found: T = yield from run.awaiting(self)
+                return found
+        value: T = self.outcome()
+        return value
 
     def result(self) -> T:
         """Wait for the outcome, in a `def` workflow.
@@ -175,6 +177,7 @@ class StoredCall(Call[T]):
         self._raises = raises
 
     def read(self, record: Promise) -> Any:
+        """As of `Call`."""
         if record.state == "rejected_timedout":
             if self._timed_out is not _UNSET:
                 return self._timed_out
@@ -190,6 +193,7 @@ class StoredCall(Call[T]):
             self.run.unsent.append({"id": self.id, **self._step})
 
     def perform(self) -> Performance:
+        """As of `Call`."""
         self.begin()
         request = None if self._request is None or self.record_now() is not None else self._request(self.id)
         self.run.begun.add(self.id)
@@ -214,9 +218,11 @@ class Recorded(Call[T]):
         self._reader = reader
 
     def read(self, record: Promise) -> Any:
+        """As of `Call`."""
         return self._reader(record.value.json())
 
     def perform(self) -> Performance:
+        """As of `Call`."""
         stored = self._draw()
         yield Record([settled(self.id, self.name, "resolved", stored)])
         return self._reader(stored)
@@ -239,9 +245,11 @@ class ResultCall(Call[T]):
         self._reader = reader
 
     def read(self, record: Promise) -> Any:
+        """As of `Call`."""
         return self.value_by(self._reader, record)
 
     def perform(self) -> Performance:
+        """As of `Call`."""
         try:
             found = yield Wait(self._of)
         except Refused:
@@ -278,12 +286,15 @@ class ChildCall(Call[T]):
         self.run.soon(self.cancellations())
 
     def read(self, record: Promise) -> Any:
+        """As of `Call`."""
         return self.value_by(self._reader, record)
 
     def request(self) -> Request[Any]:
         """Return the request that enqueues the job."""
         job = self.run.job
-        made: Request[Any] = self._task.child_request(self._payload, self.id, {"id": job.id, "version": self.run.version}, {NAME_TAG: self.name})
+        made: Request[Any] = self._task.child_request(
+            self._payload, self.id, {"id": job.id, "version": self.run.version}, {NAME_TAG: self.name}
+        )
         return made
 
     def begin(self) -> None:
@@ -294,6 +305,7 @@ class ChildCall(Call[T]):
             self.run.soon_request(self)
 
     def perform(self) -> Performance:
+        """As of `Call`."""
         try:
             if self.refused is not None:
                 raise Refused(self.refused)
@@ -315,5 +327,3 @@ def any_reader(type: Any, named: str) -> Reader:
         TypeError: Its values have no JSON.
     """
     return Reader(inspect.Parameter.empty if type is None else type, named)
-
-

@@ -54,7 +54,7 @@ _add(_RANDOM, secrets, "token_hex", "token_bytes", "token_urlsafe", "choice", "r
 _add(_RANDOM, os, "urandom")
 
 #: Methods of classes, which are other objects each time that they are read.
-_METHODS = {
+_METHODS: dict[tuple[type, str], str] = {
     (datetime.datetime, "now"): _CLOCK,
     (datetime.datetime, "utcnow"): _CLOCK,
     (datetime.datetime, "today"): _CLOCK,

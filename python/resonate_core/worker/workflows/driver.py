@@ -6,14 +6,14 @@ import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Generator, Iterable, Sequence
 from threading import get_ident
 from typing import Any
 
 from ..._core import Promise
+from ...base.stopwatch import doubled
 from ...calls.call import Call as Request
 from ...errors import Conflict, NotFound, ResonateError, StoreError
-from ...base.stopwatch import doubled
 from ..context import JobContext, current
 from .branches import Branches
 from .calls import Call, ChildCall
@@ -243,20 +243,21 @@ class AsyncRun(Run):
         """Call the function of a step: an asynchronous one here, any other in a thread."""
         if self.outbox.is_urgent or self._sender is not None:
             await self.send_all()
-        async with self.support.slot:
+        slot = self.support.slot
+        await slot.acquire()
+        try:
             scope: Scope = step.scope
-            function = functools.partial(step.function, *step.args, **step.kwargs)
             made: Any
-            if self.support.threads is not None and not _is_async(step.function):
-                made = self.loop.run_in_executor(self.support.threads, functools.partial(inside, scope, function))
-            else:
+            if step.is_async or self.support.threads is None:
                 context = scope.context.copy()
                 context.run(current_scope.set, None)
-                made = context.run(function)
-                if inspect.isawaitable(made):
-                    made = _InContext(made, context)
-                else:
+                made = context.run(step.function, *step.args, **step.kwargs)
+                if not step.is_async and not inspect.isawaitable(made):
                     return made
+                made = _InContext(made, context)
+            else:
+                function = functools.partial(step.function, *step.args, **step.kwargs)
+                made = self.loop.run_in_executor(self.support.threads, functools.partial(inside, scope, function))
             if step.timeout is None or self.manual:
                 return await self._after(await made)
             under_way = asyncio.ensure_future(made)
@@ -266,14 +267,24 @@ class AsyncRun(Run):
                 if under_way.done() and not under_way.cancelled():  # the function has raised it
                     raise
                 raise StepTimeout(step.name, step.timeout) from error
+        finally:
+            slot.release()
 
     async def _after(self, made: Any) -> Any:
-        return await made if inspect.isawaitable(made) else made
+        """Return what a function has returned; await what a wrapper of an asynchronous one has."""
+        return made if made is None or not inspect.isawaitable(made) else await made
 
     # -- requests ------------------------------------------------------------------------------------------------------------------
 
     async def record(self, steps: Sequence[Step]) -> list[Promise]:
         """Record steps, after what was to be sent before; return their promises."""
+        if not self.client.blocking and not self.outbox:  # no request is made, which is faster
+            try:
+                found = list(self.client.record(self.job.id, self.version, steps))
+            except (Conflict, NotFound):
+                raise self.end(Dropped()) from None
+            self.note(found)
+            return found
         recorded, _ = await self._send(self.outbox.take(steps))
         return recorded[len(recorded) - len(steps) :]
 
@@ -568,12 +579,6 @@ def _log_failure(task: asyncio.Task[Any]) -> None:
         _log.error("a workflow could not look at what it waits for", exc_info=task.exception())
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
-
-
 class _InContext:
     """Awaits in context variables of its own.
 
@@ -595,7 +600,10 @@ class _InContext:
         error: BaseException | None = None
         while True:
             try:
-                yielded = run(next, inner) if error is None and value is None else run(inner.throw, error) if error is not None else run(inner.send, value)
+                if error is not None:
+                    yielded = run(inner.throw, error)
+                else:
+                    yielded = run(next, inner) if value is None else run(inner.send, value)
             except StopIteration as ended:
                 return ended.value
             value = error = None

@@ -46,6 +46,7 @@ class Invoke:
         kwargs: Its keywords.
         scope: Whose context variables it gets.
         name: Of the step.
+        is_async: Whether it is a coroutine function.
         timeout: How long it may take, in ms.
     """
 
@@ -54,6 +55,7 @@ class Invoke:
     kwargs: Mapping[str, Any]
     scope: Any
     name: str
+    is_async: bool
     timeout: int | None = None
 
 

@@ -50,9 +50,7 @@ def is_pending(record: Promise) -> bool:
     return record.state == "pending"
 
 
-def settled(
-    id: str, name: str, state: str, value: Any, param: Any = None, tags: Mapping[str, str] | None = None
-) -> Step:
+def settled(id: str, name: str, state: str, value: Any, param: Any = None, tags: Mapping[str, str] | None = None) -> Step:
     """Return a settled step as `job.record` takes it."""
     step: Step = {"id": id, "state": state, "value": value, "tags": {NAME_TAG: name} if tags is None else {NAME_TAG: name, **tags}}
     if param is not None:

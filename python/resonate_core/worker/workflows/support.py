@@ -6,18 +6,25 @@ import asyncio
 import concurrent.futures
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
+from ..._core import Job
 from ..job_source import JobSource
 
-if TYPE_CHECKING:
-    from ..._core import Job
-    from .driver import AsyncRun
-
-__all__ = ["MOST_PARKED", "WorkflowSupport"]
+__all__ = ["MOST_PARKED", "ParkedRun", "WorkflowSupport"]
 
 #: The most runs whose coroutines stay in memory while their jobs wait.
 MOST_PARKED = 1000
+
+
+class ParkedRun(Protocol):
+    """A run whose coroutines stay in memory while its job waits."""
+
+    job: Job
+    version: int
+
+    def drop(self) -> None:
+        """Unwind its coroutines."""
 
 
 class WorkflowSupport:
@@ -44,7 +51,7 @@ class WorkflowSupport:
         self._slot: asyncio.Semaphore | None = None
         self._threads: concurrent.futures.ThreadPoolExecutor | None = None
         self.thread_slot = threading.BoundedSemaphore(steps)
-        self._parked: OrderedDict[str, AsyncRun] = OrderedDict()
+        self._parked: OrderedDict[str, ParkedRun] = OrderedDict()
 
     @property
     def slot(self) -> asyncio.Semaphore:
@@ -60,7 +67,7 @@ class WorkflowSupport:
             self._threads = concurrent.futures.ThreadPoolExecutor(self.steps, thread_name_prefix=f"{self._name}-step")
         return self._threads
 
-    def park(self, run: AsyncRun) -> None:
+    def park(self, run: ParkedRun) -> None:
         """Keep a run whose job waits. The one that was not needed for longest goes, if there are too many."""
         older = self._parked.pop(run.job.id, None)
         if older is not None and older is not run:
@@ -72,7 +79,7 @@ class WorkflowSupport:
         if len(self._parked) > MOST_PARKED:
             self._parked.popitem(last=False)[1].drop()
 
-    def take(self, job: Job) -> AsyncRun | None:
+    def take(self, job: Job) -> Any:
         """Return the parked run of a job that was claimed; None: there is none, or others have run the job since, so it is dropped."""
         run = self._parked.pop(job.id, None)
         if run is None:
