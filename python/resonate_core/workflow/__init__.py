@@ -40,6 +40,7 @@ from ..worker.workflows.calls import Call, ChildCall
 from ..worker.workflows.determinism import NonDeterministicWarning
 from ..worker.workflows.failures import Dropped, HistoryTooLong, NonDeterministic, StepFailed, StepInterrupted, StepTimeout
 from ..worker.workflows.steps import step
+from ..worker.workflows.transaction import transaction
 
 __all__ = [
     "Call",
@@ -64,5 +65,6 @@ __all__ = [
     "sleep_until",
     "start_over",
     "step",
+    "transaction",
     "uuid4",
 ]

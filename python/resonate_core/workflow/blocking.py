@@ -36,6 +36,7 @@ from ..worker.workflows.blocking_api import (
     start_over,
     uuid4,
 )
+from ..worker.workflows.transaction import transaction_in_thread as transaction
 
 __all__ = [
     "first",
@@ -51,5 +52,6 @@ __all__ = [
     "sleep_until",
     "start",
     "start_over",
+    "transaction",
     "uuid4",
 ]

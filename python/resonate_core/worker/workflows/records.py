@@ -102,6 +102,14 @@ class Reader:
             raise Unfit(str(error)) from error
         except RecursionError as error:
             raise Unfit("it is nested so deeply that it cannot be read") from error
+        return self.of_json(data)
+
+    def of_json(self, data: Any) -> Any:
+        """Return the value of what JSON was decoded to.
+
+        Raises:
+            Unfit: It does not fit the type.
+        """
         return data if self._conversion is None else self._conversion.convert(data)
 
     def checked(self, result: Any) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import logging
@@ -50,7 +51,19 @@ class Step:
         names: The names of the scope in which it is defined, for its annotation.
     """
 
-    __slots__ = ("_hint", "_reader", "at_most_once", "backoff", "function", "is_async", "name", "retries", "retry_on", "timeout")
+    __slots__ = (
+        "_hint",
+        "_reader",
+        "at_most_once",
+        "backoff",
+        "function",
+        "is_async",
+        "name",
+        "original",
+        "retries",
+        "retry_on",
+        "timeout",
+    )
 
     def __init__(
         self,
@@ -67,7 +80,7 @@ class Step:
             raise TypeError(f"a step must be a function, got {function!r}")
         if is_generator(function):
             raise TypeError(f"a step must return its result, got {function!r}, which yields")
-        self.function = function
+        self.function = self.original = function
         self.name = _name_of_function(function) if name is None else text("name", name)
         if not self.name or self.name.startswith("patched "):
             raise Invalid(f"name of a step must not be empty and not begin with 'patched ', got {self.name!r}")
@@ -87,6 +100,17 @@ class Step:
                 self._hint = _result_hint(self.function, {})
             self._reader = Reader(self._hint, f"result of step {self.name}")
         return self._reader
+
+    def under(self, name: str, function: Callable[..., Any]) -> Step:
+        """Return a step with the same policy and result, which is recorded under another name, and calls another function.
+
+        Args:
+            name: Under which its results are recorded.
+            function: What is called; the `original` one stays.
+        """
+        other = copy.copy(self)
+        other.name, other.function = name, function
+        return other
 
     def retried(self, error: BaseException) -> bool:
         """Whether its ``retry_on`` retries this error; an error's own ``retryable`` decides first."""
@@ -169,11 +193,15 @@ class StepCall(Call[R]):
             yield Record([settled(id, step.name, "resolved", stored, _param(started, attempt))])
             return value
 
+    def may_retry(self, error: BaseException, attempt: int) -> bool:
+        """Whether another attempt follows the one that has failed."""
+        return attempt <= self.step.retries and self.step.retried(error)
+
     def _retry(self, error: Exception, attempt: int, started: int) -> Performance:
         """Wait before the next attempt, or record the failure and raise it."""
         step, run = self.step, self.run
         decided = decisive(error)
-        again = attempt <= step.retries and step.retried(decided)
+        again = self.may_retry(decided, attempt)
         after_own = getattr(decided, "after", None) if isinstance(decided, Retry) else None
         delay = step.delay(attempt) if after_own is None else after_own
         after = f"; again in {delay} ms" if again else ""
