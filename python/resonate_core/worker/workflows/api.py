@@ -14,7 +14,8 @@ from ..._core import Jobs
 from ...calls.made import call
 from ...calls.values import Duration, instant_ms, milliseconds
 from ...errors import Invalid
-from ..option_values import text
+from ..encoding import payload_encoded
+from ..option_values import text, whole
 from .branches import Branches
 from .calls import Call, Recorded, ResultCall, StoredCall, any_reader
 from .failures import StartedOver
@@ -31,6 +32,7 @@ __all__ = [
     "random",
     "receive",
     "result",
+    "rpc",
     "run",
     "sleep",
     "sleep_until",
@@ -367,6 +369,71 @@ def promised(scope: Scope, type: Any, timeout: Duration | None, tags: Mapping[st
     made.begin()
     scope.run.unsent.is_urgent = True
     return made
+
+
+def rpc(
+    function: str,
+    *args: Any,
+    target: str = "default",
+    timeout: Duration | None = None,
+    type: Any = None,
+    version: int = 1,
+    **kwargs: Any,
+) -> Call[Any]:
+    """Call a function of a program of a published Resonate SDK, as these programs call each other.
+
+    Args:
+        function: The name under which it is registered there.
+        args: Its arguments, JSON-able.
+        target: The group of its workers, or an address such as ``poll://any@group``.
+        timeout: Until the deadline of the call, in ms or as a timedelta; None: it has none.
+        type: What its result is converted to, as an annotation would.
+        version: Of the function.
+        kwargs: Its keywords.
+
+    Raises:
+        StepFailed: When awaited: it has raised (its exception is not unpickled), or was cancelled.
+        TimeoutError: When awaited: its deadline has passed.
+        RuntimeError: No workflow runs here.
+
+    Example:
+        >>> from resonate_core.workflow import rpc
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> worker = rc.worker.Worker(store)
+        >>> @worker.workflow("greet")
+        ... async def greet(name: str) -> str:
+        ...     return await rpc("hello", name, target="greeters", type=str)
+        >>> _ = greet.using(id="g").delay("ada")
+        >>> _ = worker.run_until_idle()
+        >>> store.promises.get("g:1").tags["resonate:target"], store.promises.get("g:1").param.json()
+        ('poll://any@greeters', {'func': 'hello', 'args': ['ada'], 'kwargs': {}, 'version': 1})
+        >>> _ = store.promises.resolve("g:1", "hello, ada")
+        >>> worker.run_until_idle().runs[-1].result
+        'hello, ada'
+    """
+    return remote_call(scope_of("rpc", "call it by an SDK"), function, args, kwargs, target, timeout, type, version)
+
+
+def remote_call(
+    scope: Scope,
+    function: str,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    target: str,
+    timeout: Duration | None,
+    type: Any,
+    version: int,
+) -> Call[Any]:
+    """Return the call of `rpc`."""
+    address = target if "://" in text("target", target) else f"poll://any@{target}"
+    if not text("function", function) or not target:
+        raise Invalid(f"function and target must not be empty, got {function!r} and {target!r}")
+    name = f"rpc {function}"
+    param = payload_encoded({"func": function, "args": list(args), "kwargs": dict(kwargs), "version": whole("version", version, 1)})
+    step: dict[str, Any] = {"tags": {NAME_TAG: name, "resonate:target": address}, "param": param}
+    if timeout is not None:
+        step["timeout_in"] = milliseconds("timeout", timeout)
+    return StoredCall(scope, name, any_reader(type, f"result of {function}"), step, raises=True)
 
 
 def result(id: str, *, type: Any = None) -> Call[Any]:

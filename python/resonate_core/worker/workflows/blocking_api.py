@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 from ...calls.values import Duration, instant_ms, milliseconds
 from ...errors import Invalid
 from . import api
-from .api import patched, promised, received, scope_of, sleep_step, start_over
+from .api import patched, promised, received, remote_call, scope_of, sleep_step, start_over
 from .calls import Call, Recorded, ResultCall, StoredCall, any_reader
 from .scope import Scope, scope_here
 from .steps import StepCall, plain_step
@@ -26,6 +26,7 @@ __all__ = [
     "random",
     "receive",
     "result",
+    "rpc",
     "run",
     "sleep",
     "sleep_until",
@@ -246,6 +247,34 @@ def promise(*, type: Any = None, timeout: Duration | None = None, tags: Mapping[
         tags: Of the promise.
     """
     return promised(_blocking("promise", "use store.promises.create"), type, timeout, tags)
+
+
+def rpc(
+    function: str,
+    *args: Any,
+    target: str = "default",
+    timeout: Duration | None = None,
+    type: Any = None,
+    version: int = 1,
+    **kwargs: Any,
+) -> Any:
+    """Call a function of a program of a published Resonate SDK; see `resonate_core.workflow.rpc`.
+
+    Args:
+        function: The name under which it is registered there.
+        args: Its arguments, JSON-able.
+        target: The group of its workers, or an address.
+        timeout: Until the deadline of the call, in ms or as a timedelta; None: it has none.
+        type: What its result is converted to.
+        version: Of the function.
+        kwargs: Its keywords.
+
+    Raises:
+        StepFailed: It has raised, or was cancelled.
+        TimeoutError: Its deadline has passed.
+    """
+    scope = _blocking("rpc", "call it by an SDK")
+    return scope.run.perform(remote_call(scope, function, args, kwargs, target, timeout, type, version))  # type: ignore[attr-defined]
 
 
 def result(id: str, *, type: Any = None) -> Any:

@@ -6,9 +6,9 @@ import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import Awaitable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from threading import get_ident
-from typing import Any
+from typing import Any, TypeVar
 
 from ..._core import Promise
 from ...base.stopwatch import doubled
@@ -20,13 +20,14 @@ from .calls import Call, ChildCall
 from .failures import Dropped, Parked, RunEnded, StepTimeout
 from .operations import Invoke, Operation, Pause, Record, Refused, Wait
 from .records import Step, is_pending
-from .requests import Outbox, Sent
+from .requests import Outbox, Sent, read_history
 from .scope import Run, Scope, current_scope, inside
 from .support import WorkflowSupport
 
 __all__ = ["AsyncRun"]
 
 _log = logging.getLogger("resonate_core.workflow")
+_T = TypeVar("_T")
 
 #: Seconds between two looks at the promises that a branch waits for while another one works, and of a store that fails: the first
 #: and the longest pause.
@@ -331,20 +332,38 @@ class AsyncRun(Run):
         return await self._sent(requests)
 
     async def _sent(self, requests: Sequence[Request[Any]]) -> list[Any]:
-        """Send requests, again and again while the store fails: what was recorded is answered as it is."""
+        return await self._answered(lambda: self.client.send_async(requests))
+
+    async def _answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """Ask the store, again and again while it fails: what was recorded is answered as it is. A drain drops the run instead.
+
+        Raises:
+            RunEnded: The run is over.
+        """
         failed = 0
         while True:
             if self.fatal is not None:
                 raise self.fatal
             try:
-                return await self.client.send_async(requests)
+                return await ask()
             except (StoreError, OSError) as error:
                 if not self.support.live:
-                    raise
+                    _log.error("workflow %s: %r: %s; its lease will expire", self.job.id, self.client, error)
+                    raise self.end(Dropped()) from error
                 pause = doubled(_FIRST_RETRY, failed, _LONGEST_RETRY)
                 failed += 1
                 _log.error("workflow %s: %r: %s; again in %.1f s", self.job.id, self.client, error, pause)
                 await asyncio.sleep(pause)
+
+    async def history(self) -> dict[str, Promise]:
+        """Read what is recorded of the job.
+
+        Raises:
+            RunEnded: The run is over.
+        """
+        if not self.client.blocking:
+            return read_history(self.client, self.job.id)
+        return await self._answered(lambda: self.client.apart(lambda: read_history(self.client, self.job.id)))
 
     # -- waiting -------------------------------------------------------------------------------------------------------------------
 
@@ -504,7 +523,7 @@ class AsyncRun(Run):
     async def _read(self, ids: Sequence[str]) -> list[Promise | None]:
         if not self.client.blocking:
             return self.client.promises(ids)
-        return await self.client.apart(lambda: self.client.promises(ids))
+        return await self._answered(lambda: self.client.apart(lambda: self.client.promises(ids)))
 
     async def refresh(self) -> None:
         """Read what the parked branches wait for, which another process may have settled."""

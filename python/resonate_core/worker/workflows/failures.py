@@ -148,6 +148,9 @@ def failure_of(promise: Promise) -> StepFailed:
     if isinstance(found, dict) and isinstance(found.get("code"), str):
         message = found.get("message")
         return recorded_failure(found["code"], message if isinstance(message, str) else "", found.get("data"))
+    if isinstance(found, dict) and found.get("__type") == "error" and isinstance(found.get("message"), str):  # of a published SDK
+        name = found.get("name")
+        return StepFailed(name if isinstance(name, str) and name else "ApplicationError", found["message"])
     if state == "rejected_timedout":
         return StepFailed("TimeoutError", f"the deadline of {promise.id} has passed")
     if state == "rejected_canceled":

@@ -9,6 +9,7 @@ from ..._core import Jobs, Promise
 from ...calls.call import Call as Request
 from ...calls.made import call
 from ...errors import Conflict, NotFound, ResonateError
+from ..job_source import JobSource
 from ..report_buffer import ReportBuffer
 from .failures import Dropped
 from .records import Step, settled
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from .calls import ChildCall
     from .scope import Run
 
-__all__ = ["Outbox", "Sent"]
+__all__ = ["Outbox", "Sent", "read_history"]
 
 #: The most steps of one request.
 _MOST_STEPS = 1000
@@ -127,3 +128,16 @@ class Outbox:
             progress, lines = reports.take()
             sent.requests.append(call(Jobs.report, run.job.id, run.version, progress=progress, lines=lines))
         sent.requests.append(call(Jobs.suspend, run.job.id, run.version, ids))
+
+
+def read_history(client: JobSource, id: str) -> dict[str, Promise]:
+    """Read what is recorded of a job."""
+    records: dict[str, Promise] = {}
+    cursor = None
+    while True:
+        page = client.history(id, cursor)
+        for record in page:
+            records[record.id] = record
+        cursor = page.cursor
+        if cursor is None:
+            return records

@@ -74,6 +74,11 @@ class Run:
         self.payload_of: Callable[..., Any] = lambda *args, **kwargs: None  # of the workflow's function
         self.replaying = bool(records)
 
+    def replay(self, records: dict[str, Promise]) -> None:
+        """Take the history that is replayed, before the function begins."""
+        self.records = records
+        self.replaying = bool(records)
+
     def end(self, error: RunEnded) -> RunEnded:
         """End the run by this error, which the function cannot prevent. Return the first one."""
         if self.fatal is None:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ..._core import Promise
 from ...base.stopwatch import doubled
@@ -18,13 +18,14 @@ from .calls import Call, ChildCall
 from .failures import Dropped, RunEnded, StepTimeout
 from .operations import Invoke, Operation, Pause, Record, Refused, Wait
 from .records import Step, is_pending, settled
-from .requests import Outbox, Sent
+from .requests import Outbox, Sent, read_history
 from .scope import Run, Scope, inside
 from .support import WorkflowSupport
 
 __all__ = ["ThreadRun"]
 
 _log = logging.getLogger("resonate_core.workflow")
+_T = TypeVar("_T")
 
 #: Seconds between two looks at promises while a step works, and at whether the attempt was called off; the first and the longest
 #: pause of a store that fails.
@@ -237,18 +238,37 @@ class ThreadRun(Run):
         return self._sent(requests)
 
     def _sent(self, requests: Sequence[Request[Any]]) -> list[Any]:
+        return self._answered(lambda: self.client.send(requests))
+
+    def _answered(self, ask: Callable[[], _T]) -> _T:
+        """Ask the store, again and again while it fails. Where no thread can wait, as in a drain, the run is dropped instead.
+
+        Raises:
+            RunEnded: The run is over.
+            JobCancelled: The attempt was called off.
+        """
         failures = 0
         while True:
             self.check()
             try:
-                return self.client.send(requests)
+                return ask()
             except (StoreError, OSError) as error:
-                if not self.support.live:
-                    raise
+                if self.support.threads is None:
+                    _log.error("workflow %s: %r: %s; its lease will expire", self.job.id, self.client, error)
+                    raise self.end(Dropped()) from error
                 pause = doubled(_FIRST_RETRY, failures, _LONGEST_RETRY)
                 failures += 1
                 _log.error("workflow %s: %r: %s; again in %.1f s", self.job.id, self.client, error, pause)
                 self._pause(pause)
+
+    def history(self) -> dict[str, Promise]:
+        """Read what is recorded of the job.
+
+        Raises:
+            RunEnded: The run is over.
+            JobCancelled: The attempt was called off.
+        """
+        return self._answered(lambda: read_history(self.client, self.job.id))
 
     # -- waiting -------------------------------------------------------------------------------------------------------------------
 
@@ -323,7 +343,7 @@ class ThreadRun(Run):
             time.sleep(0.01)
 
     def _look(self, ids: Sequence[str]) -> None:
-        for id, promise in zip(ids, self.client.promises(ids), strict=True):
+        for id, promise in zip(ids, self._answered(lambda: self.client.promises(ids)), strict=True):
             if promise is None:
                 if not id.startswith(f"{self.job.id}:"):
                     raise Refused(NotFound(f'promise "{id}" does not exist'))
