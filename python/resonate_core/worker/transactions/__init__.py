@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .key import StepKey
 from .once import run_once, run_once_async
+from .plain import run_in_transaction, run_in_transaction_async
 from .problems import AnotherStep, StepUnsettled
 from .pruning import prune_steps, prune_steps_async
 from .statements import steps_sql
@@ -19,6 +20,8 @@ __all__ = [
     "StepUnsettled",
     "prune_steps",
     "prune_steps_async",
+    "run_in_transaction",
+    "run_in_transaction_async",
     "run_once",
     "run_once_async",
     "steps_sql",

@@ -8,11 +8,11 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from ...errors import Invalid, ResonateError, Unsupported
+from ...errors import Invalid, ResonateError
 from .key import StepKey
-from .opening import opened
+from .opening import opened_for
 from .problems import AnotherStep, StepUnsettled
-from .session import Refused, Session, awaited, driven
+from .session import Refused, Session, awaited, driven, refuse_coroutine
 from .statements import TABLE, creation, existence, insertion, keeping, lookup, steps_sql
 
 __all__ = ["run_once", "run_once_async"]
@@ -173,15 +173,11 @@ class _Once(Generic[_T]):
 
     async def _opened(self, given: Any, stack: contextlib.AsyncExitStack, asynchronous: bool) -> Session:
         try:
-            session = await opened(given, stack, asynchronous=asynchronous)
+            return await opened_for(given, stack, asynchronous=asynchronous)
         except ResonateError:
             raise
         except Exception as error:
             raise self._unsettled(f"its session cannot be opened: {error!r}") from error
-        if session.asynchronous is not asynchronous:
-            face, function = ("a synchronous", "a def") if not asynchronous else ("an asynchronous", "an async def")
-            raise Unsupported(f"session must be {face} one, as its function is {function}, got {type(session.given).__qualname__}")
-        return session
 
     async def _tried(self, session: Session) -> _T:
         for left in reversed(range(_TRIES)):
@@ -213,11 +209,7 @@ class _Once(Generic[_T]):
     async def _ran(self, session: Session) -> _T:
         """Run the function in the open transaction, and keep its result."""
         returned = self._function(session.given, *self._args, **self._kwargs)
-        if session.asynchronous:
-            returned = await awaited(returned)
-        elif inspect.iscoroutine(returned):
-            returned.close()
-            raise Invalid("function must return its result, got a coroutine: it needs an asynchronous session, and to be awaited")
+        returned = await awaited(returned) if session.asynchronous else refuse_coroutine(returned)
         await session.end_function()
         text = _as_text(self._encode(returned))
         value = self._decode(text)

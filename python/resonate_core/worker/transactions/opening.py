@@ -14,7 +14,7 @@ from .raw_sessions import AiosqliteSession, AsyncpgSession, AsyncPsycopgSession,
 from .session import Session
 from .sqlalchemy_sessions import SqlalchemyConnection, SqlalchemySession
 
-__all__ = ["opened"]
+__all__ = ["opened_for"]
 
 
 def _of_django(given: Any, connection: Any) -> Session:
@@ -46,18 +46,26 @@ _OPENERS: tuple[tuple[str, str, str], ...] = (
 _REGISTRIES = (("sqlalchemy.orm", "scoped_session"), ("sqlalchemy.ext.asyncio", "async_scoped_session"))
 
 
-async def opened(given: Any, stack: contextlib.AsyncExitStack, *, asynchronous: bool) -> Session:
-    """The session that a caller gave, or that what it gave opens.
+async def opened_for(given: Any, stack: contextlib.AsyncExitStack, *, asynchronous: bool) -> Session:
+    """The session that a caller gave, or that what it gave opens, for a function of one of both kinds.
 
     Args:
         given: A session or connection; an engine or a pool; the alias of a database of Django; or a function without arguments that
             returns a session, or a context manager of one, such as a sessionmaker.
         stack: Closes at its end what was opened here.
-        asynchronous: Which face of a context manager to use.
+        asynchronous: Whether the function is.
 
     Raises:
-        Unsupported: It is nothing of this kind, or its database is neither SQLite nor PostgreSQL.
+        Unsupported: It is nothing of this kind, or of the other kind than the function, or its database is neither SQLite nor PostgreSQL.
     """
+    session = await _opened(given, stack, "__aenter__" if asynchronous else "__enter__")
+    if session.asynchronous is not asynchronous:
+        face, function = ("an asynchronous", "an async def") if asynchronous else ("a synchronous", "a def")
+        raise Unsupported(f"session must be {face} one, as its function is {function}, got {type(session.given).__qualname__}")
+    return session
+
+
+async def _opened(given: Any, stack: contextlib.AsyncExitStack, method: str) -> Session:
     if any(is_of(given, *kind) for kind in _REGISTRIES):
         given = given()
     known = _known(given)
@@ -66,7 +74,7 @@ async def opened(given: Any, stack: contextlib.AsyncExitStack, *, asynchronous: 
     opens = _opener(given)
     if opens is None:
         raise _unknown(given)
-    entered = await _entered(opens(), stack, "__aenter__" if asynchronous else "__enter__")
+    entered = await _entered(opens(), stack, method)
     known = _known(entered)
     if known is None:
         raise _unknown(entered)

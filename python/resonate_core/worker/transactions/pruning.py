@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from ...calls.values import Duration, milliseconds
-from ...errors import Invalid, Unsupported
-from .opening import opened
+from ...errors import Invalid
+from .opening import opened_for
 from .session import Refused, driven
 from .statements import MOST_AT_ONCE, pruning
 
@@ -70,10 +70,7 @@ async def _pruned(given: Any, older_than: Duration, *, asynchronous: bool) -> in
     seconds = -(-milliseconds("older_than", older_than) // 1000)  # rounded up: SQLite keeps seconds
     removed = 0
     async with contextlib.AsyncExitStack() as stack:
-        session = await opened(given, stack, asynchronous=asynchronous)
-        if session.asynchronous is not asynchronous:
-            name = "prune_steps_async" if session.asynchronous else "prune_steps"
-            raise Unsupported(f"session must be one for this function, got {type(session.given).__qualname__}, which needs {name}")
+        session = await opened_for(given, stack, asynchronous=asynchronous)
         while True:
             try:
                 await session.begin()

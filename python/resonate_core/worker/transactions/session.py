@@ -11,9 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from ...errors import Invalid
 from .statements import Dialect, Statement
 
-__all__ = ["LEFT", "Refused", "Session", "awaited", "driven", "in_transaction"]
+__all__ = ["LEFT", "Refused", "Session", "awaited", "driven", "in_transaction", "refuse_coroutine"]
 
 _T = TypeVar("_T")
 
@@ -84,6 +85,18 @@ class Session(ABC):
 async def awaited(value: Any) -> Any:
     """What a call of a library returns, of its synchronous or its asynchronous face."""
     return await value if inspect.isawaitable(value) else value
+
+
+def refuse_coroutine(returned: Any) -> Any:
+    """What a function has returned on a synchronous session.
+
+    Raises:
+        Invalid: It is a coroutine.
+    """
+    if inspect.iscoroutine(returned):
+        returned.close()
+        raise Invalid("function must return its result, got a coroutine: it needs an asynchronous session, and to be awaited")
+    return returned
 
 
 def driven(coroutine: Coroutine[Any, Any, _T]) -> _T:
