@@ -7,11 +7,10 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
-from .._core import Job, Jobs, Promise
+from .._core import Job, Jobs
 from ..calls.made import call
 from ..errors import Conflict, ResonateError
 from .context import JobContext
-from .job_source import JobSource
 from .outcomes import DROPPED, RESTARTED, SUSPENDED, Failure, JobCancelled, Outcome
 from .tasks import WorkerTask
 from .workflows.determinism import warn_of
@@ -66,26 +65,31 @@ class WorkflowTask(WorkerTask[P, R]):
 
     async def _run_async(self, context: JobContext) -> Any:
         support: WorkflowSupport = context.workflows
-        client, job = support.client, context.job
-        run = support.take(job)
-        if run is None:
-            run = AsyncRun(support, context, await _history_async(client, job))
-            run.payload_of = self._payload_of_call
-            scope = Scope(run, job.id, contextvars.copy_context(), _code_of(self.function))
-            scope.coroutine = self._begin(context)
-        else:
-            run.resume(context)
-            await run.refresh()
-            assert run.main is not None
-            scope = run.main
+        job = context.job
+        parked = support.take(job)
+        run = parked or AsyncRun(support, context, {})
         try:
+            if parked is not None:
+                run.resume(context)
+                await run.refresh()
+                assert run.main is not None
+                scope = run.main
+            else:
+                run.payload_of = self._payload_of_call
+                if job.steps:
+                    run.replay(await run.history())
+                scope = Scope(run, job.id, contextvars.copy_context(), _code_of(self.function))
+                scope.coroutine = self._begin(context)
             return await run.run(scope)
         except Parked:
             support.park(run)
             return SUSPENDED
-        except RunEnded as error:
-            if isinstance(error, StartedOver):
+        except StartedOver as error:
+            try:
                 return await self._start_over_async(run, error)
+            except RunEnded as over:
+                return _outcome_of(run, over)
+        except RunEnded as error:
             return _outcome_of(run, error)
 
     async def _start_over_async(self, run: AsyncRun, ended: StartedOver) -> Outcome:
@@ -95,7 +99,7 @@ class WorkflowTask(WorkerTask[P, R]):
         (answer,) = await run.requested([request])
         if isinstance(answer, Job):
             return RESTARTED
-        children = [id for id, record in (await _history_async(run.client, run.job)).items() if is_pending(record)]
+        children = [id for id, record in (await run.history()).items() if is_pending(record)]
         if isinstance(answer, Conflict) and children:
             (suspension,) = await run.requested([call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")])
             if isinstance(suspension, Job):
@@ -106,24 +110,32 @@ class WorkflowTask(WorkerTask[P, R]):
 
     def _run_in_thread(self, context: JobContext) -> Any:
         support: WorkflowSupport = context.workflows
-        run = ThreadRun(support, context, _history(support.client, context.job))
+        run = ThreadRun(support, context, {})
         run.payload_of = self._payload_of_call
-        scope = Scope(run, context.job.id, contextvars.copy_context(), _code_of(self.function))
         try:
+            if context.job.steps:
+                run.replay(run.history())
+            scope = Scope(run, context.job.id, contextvars.copy_context(), _code_of(self.function))
             return run.run(scope, lambda: self._begin(context))
+        except StartedOver as error:
+            try:
+                return self._start_over(run, error)
+            except RunEnded as over:
+                return _outcome_of(run, over)
         except RunEnded as error:
-            if not isinstance(error, StartedOver):
-                return _outcome_of(run, error)
-            run.fatal = None
-            (answer,) = run.requested([call(Jobs.start_over, run.job.id, run.version, error.payload)])
-            if isinstance(answer, Job):
-                return RESTARTED
-            children = [id for id, record in _history(run.client, run.job).items() if is_pending(record)]
-            if isinstance(answer, Conflict) and children:
-                (suspension,) = run.requested([call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")])
-                if isinstance(suspension, Job):
-                    return SUSPENDED if suspension.state == "waiting" else Outcome("snoozed", delay=0)
-            return _refused_start_over(run, answer)
+            return _outcome_of(run, error)
+
+    def _start_over(self, run: ThreadRun, ended: StartedOver) -> Outcome:
+        run.fatal = None
+        (answer,) = run.requested([call(Jobs.start_over, run.job.id, run.version, ended.payload)])
+        if isinstance(answer, Job):
+            return RESTARTED
+        children = [id for id, record in run.history().items() if is_pending(record)]
+        if isinstance(answer, Conflict) and children:
+            (suspension,) = run.requested([call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")])
+            if isinstance(suspension, Job):
+                return SUSPENDED if suspension.state == "waiting" else Outcome("snoozed", delay=0)
+        return _refused_start_over(run, answer)
 
     def _payload_of_call(self, *args: Any, **kwargs: Any) -> Any:
         return self.payload(self._payload_of(args, kwargs))
@@ -151,24 +163,3 @@ def _refused_start_over(run: Run, answer: Any) -> Outcome:
         raise answer
     message = f"the run could not be started over: {answer}"
     return Outcome("failed", failure=Failure("StartOverRefused", message, retryable=False, archive=True))
-
-
-def _history(client: JobSource, job: Job) -> dict[str, Promise]:
-    """Read what is recorded of a job."""
-    records: dict[str, Promise] = {}
-    if not job.steps:
-        return records
-    cursor = None
-    while True:
-        page = client.history(job.id, cursor)
-        for record in page:
-            records[record.id] = record
-        cursor = page.cursor
-        if cursor is None:
-            return records
-
-
-async def _history_async(client: JobSource, job: Job) -> dict[str, Promise]:
-    if not job.steps or not client.blocking:
-        return _history(client, job)
-    return await client.apart(lambda: _history(client, job))

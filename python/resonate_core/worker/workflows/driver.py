@@ -361,9 +361,10 @@ class AsyncRun(Run):
         Raises:
             RunEnded: The run is over.
         """
-        if not self.client.blocking:
-            return read_history(self.client, self.job.id)
-        return await self._answered(lambda: self.client.apart(lambda: read_history(self.client, self.job.id)))
+        return await self._answered(lambda: self._apart(lambda: read_history(self.client, self.job.id)))
+
+    async def _apart(self, ask: Callable[[], _T]) -> _T:
+        return await self.client.apart(ask) if self.client.blocking else ask()
 
     # -- waiting -------------------------------------------------------------------------------------------------------------------
 
@@ -521,9 +522,7 @@ class AsyncRun(Run):
                 self._found(promise)
 
     async def _read(self, ids: Sequence[str]) -> list[Promise | None]:
-        if not self.client.blocking:
-            return self.client.promises(ids)
-        return await self._answered(lambda: self.client.apart(lambda: self.client.promises(ids)))
+        return await self._answered(lambda: self._apart(lambda: self.client.promises(ids)))
 
     async def refresh(self) -> None:
         """Read what the parked branches wait for, which another process may have settled."""

@@ -49,7 +49,7 @@ class ThreadRun(Run):
         super().__init__(context, records)
         self.support = support
         self.client = support.client
-        self.manual = support.client.manual
+        self.manual = support.client.manual or support.threads is None  # then no thread can wait here
         self.unsent = self.outbox = Outbox(self)
         self.suspended = False
         self._lock = threading.RLock()
@@ -339,7 +339,7 @@ class ThreadRun(Run):
             self.suspended = True
             raise self.end(Dropped())
         self._look(ids)
-        if not any(map(self._is_settled, ids)):
+        if not any(map(self._is_settled, ids)) and self.support.threads is not None:
             time.sleep(0.01)
 
     def _look(self, ids: Sequence[str]) -> None:
