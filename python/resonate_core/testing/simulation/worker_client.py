@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..._core import Job, Promise, PromisePage
 from ...calls.call import Call
@@ -113,19 +114,29 @@ class WorkerClient:
         return self._call(call.kind, lambda: self._store.run(call))
 
     def send(self, calls: Sequence[Call[Any]]) -> list[Any]:
-        return self._call(" and ".join(dict.fromkeys(one.kind for one in calls)), lambda: self._store.send(calls))
+        return self._call_of_run(_kinds(calls), lambda: self._store.send(calls))
 
     async def send_async(self, calls: Sequence[Call[Any]]) -> list[Any]:
-        return await self.apart(lambda: self.send(calls))
+        made: list[Any] = await self._network.call(self._incarnation, _kinds(calls), lambda: self._store.send(calls))
+        return made
 
     def record(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
-        return self._call("job.record", lambda: self._store.record(id, version, steps))
+        return self._call_of_run("job.record", lambda: self._store.record(id, version, steps))
 
     def history(self, id: str, cursor: str | None) -> PromisePage:
-        return self._call("job.history", lambda: self._store.history(id, cursor))
+        return self._call_of_run("job.history", lambda: self._store.history(id, cursor))
 
     def promises(self, ids: Sequence[str]) -> list[Promise | None]:
-        return self._call("promise.get", lambda: self._store.promises(ids))
+        return self._call_of_run("promise.get", lambda: self._store.promises(ids))
+
+    def _call_of_run(self, what: str, execute: Callable[[], _T]) -> _T:
+        """Make a request of the run of a workflow. A crash unwinds the function of a `def` workflow, as a run that is dropped does."""
+        incarnation = self._incarnation
+        outer, incarnation.unwinds = incarnation.unwinds, True
+        try:
+            return self._call(what, execute)
+        finally:
+            incarnation.unwinds = outer
 
     def scheduled(self, ids: str, tags: Mapping[str, str]) -> Sequence[Job]:
         return self._call("job.search", lambda: self._store.scheduled(ids, tags))
@@ -137,7 +148,16 @@ class WorkerClient:
         return self._call("queue.stats", lambda: self._store.awaits_time(queues))
 
     async def apart(self, function: Callable[[], _T]) -> _T:
-        return await asyncio.to_thread(function)
+        if self._line is None:
+            return await asyncio.to_thread(function)
+        made: _T = await asyncio.get_running_loop().run_in_executor(
+            cast("Any", self._line), contextvars.copy_context().run, function
+        )
+        return made
 
     def close(self) -> None:
         """Has nothing to close: the store is the simulation's."""
+
+
+def _kinds(calls: Sequence[Call[Any]]) -> str:
+    return " and ".join(dict.fromkeys(one.kind for one in calls))
