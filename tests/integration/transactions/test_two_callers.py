@@ -117,6 +117,7 @@ def test_a_file_that_stays_locked_leaves_the_step_unsettled(way: Way, database: 
     assert way.run(database, way.function(ran)) == "receipt"
 
 
+@pytest.mark.all
 def test_many_steps_at_once_on_one_pool(postgres_database: Database) -> None:
     """Each in a session of its own, so that branches of a workflow need no session for each."""
     way = named("postgres: SQLAlchemy, async_sessionmaker")
