@@ -19,7 +19,7 @@ from resonate_core.worker.transactions import StepUnsettled
 
 
 class Two:
-    """A first caller that stays in its function until it may go on, and a second caller meanwhile."""
+    """A first caller that stays in its function until an event, and a second caller meanwhile."""
 
     def __init__(self, way: Way, database: Database, first_result: Any) -> None:
         self.ran: list[Any] = []

@@ -92,9 +92,9 @@ class Way:
 
         Args:
             ran: Gets the arguments of each run.
-            result: What it returns; an exception is raised.
+            result: The result of the function; an exception is raised.
             before: Called before the effect.
-            also: Called with the session after the effect; what it returns is awaited.
+            also: Called with the session after the effect; its result is awaited.
         """
 
         def end() -> Any:

@@ -100,7 +100,7 @@ def _opener(given: Any) -> Callable[[], Any] | None:
 
 
 async def _entered(made: Any, stack: contextlib.AsyncExitStack, method: str) -> Any:
-    """What a context manager yields, which is left with the stack; what is none is the session itself."""
+    """The session that a context manager yields, which the stack leaves; anything else is the session itself."""
     if method == "__aenter__" and inspect.isawaitable(made) and not hasattr(made, method):
         made = await made
     if is_of(made, "sqlite3", "Connection"):  # as a context manager it only commits

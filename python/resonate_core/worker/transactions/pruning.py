@@ -22,7 +22,7 @@ def prune_steps(session: Any, *, older_than: Duration = _MONTH) -> int:
 
     A row is needed from the commit of its step until the store has the record of the step: milliseconds, or after a crash the time
     until the workflow runs again. The age must be greater than any such pause: workers that are stopped, a queue that is paused, a
-    workflow that was archived and runs again after its code was mended. It must be greater than the retention of workflows (7 days),
+    workflow that was archived and runs again after its code was corrected. It must be greater than the retention of workflows (7 days),
     too: as long as the store keeps the records of a workflow, a backup of the store that is put back may lack the last of them, and
     then the rows are all that is left. A workflow that runs on after its row was removed repeats the effect.
 

@@ -85,7 +85,7 @@ class SqlalchemySession(SqlalchemyConnection):
         super()._check_idle()
         session = getattr(self._face, "sync_session", self._face)
         outer = getattr(self._bind(self._face), "in_transaction", None)
-        # The mode by which SQLAlchemy's own pages undo a test: whoever asks for savepoints knows that they commit nothing.
+        # SQLAlchemy's own pages undo a test by this mode: a program that sets it knows that a savepoint commits nothing.
         if outer is not None and outer() and session.join_transaction_mode != "create_savepoint":
             raise in_transaction(
                 'that of its connection would have to be committed, too. In a test, join_transaction_mode="create_savepoint"'
