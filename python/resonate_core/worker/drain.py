@@ -104,9 +104,7 @@ class _Drain:
         self._claimed: deque[WorkItem] = deque()
         self._started: deque[WorkItem] = deque()
         self._without_handler: set[str] = set()  # ids of jobs
-        self._workflows = WorkflowSupport(
-            parts.client, parts.settings.steps, live=False, beside=False, name=parts.settings.name
-        )
+        self._workflows = WorkflowSupport(parts.client, parts.settings.steps, live=False, beside=False, name=parts.settings.name)
         self.drained = Drained()
 
     def _movable(self, advance: bool) -> ManualClock | None:

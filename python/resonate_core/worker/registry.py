@@ -256,7 +256,9 @@ class Registry(Listening):
 
         def register(function: Callable[..., Any]) -> WorkflowTask[Any, Any]:
             if options.get("group") is not None:
-                raise Invalid(f"group must be None for a workflow, got {options['group']!r}: its job is suspended and woken by itself")
+                raise Invalid(
+                    f"group must be None for a workflow, got {options['group']!r}: its job is suspended and woken by itself"
+                )
             made: WorkflowTask[Any, Any] = WorkflowTask(
                 self._clients,
                 _name(type, function),

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 __all__ = ["BatchTask", "WorkerTask"]
 
 P = ParamSpec("P")
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 _log = logging.getLogger("resonate_core.worker")
 
 
-class WorkerTask(Generic[P, R]):
+class WorkerTask(Generic[P, R_co]):
     """A handler under its name; `Worker.task` makes it. A call calls the function that it was made from.
 
     Attributes:
@@ -72,7 +72,7 @@ class WorkerTask(Generic[P, R]):
         self,
         clients: JobSourceOwner,
         type: str,
-        function: Callable[P, R],
+        function: Callable[P, R_co],
         *,
         lifecycle: str | None = None,
         retry_on: RetryOn | None = None,
@@ -112,10 +112,10 @@ class WorkerTask(Generic[P, R]):
         self._retries = retry_predicate(retry_on)
         functools.update_wrapper(self, function)
 
-    def _bind(self, function: Callable[P, R], unpack: bool | None, upcast: Upcast | None, names: Mapping[str, Any]) -> None:
+    def _bind(self, function: Callable[P, R_co], unpack: bool | None, upcast: Upcast | None, names: Mapping[str, Any]) -> None:
         self.handler = HandlerCall(function, unpack, upcast, names)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """The handler itself, without any job."""
         return self.function(*args, **kwargs)
 
@@ -293,7 +293,7 @@ class WorkerTask(Generic[P, R]):
         """
         return await self.enqueue_async(self._payload_of(args, kwargs))
 
-    def using(self, **options: Unpack[JobOptions]) -> WorkerTask[P, R]:
+    def using(self, **options: Unpack[JobOptions]) -> WorkerTask[P, R_co]:
         """Return this task with other options for the jobs that are enqueued through the returned one.
 
         Args:
@@ -564,7 +564,7 @@ class WorkerTask(Generic[P, R]):
         return merged
 
 
-class BatchTask(WorkerTask[P, R]):
+class BatchTask(WorkerTask[P, R_co]):
     """A handler of batches under its name; `Worker.batch_task` makes it. A call calls the function that it was made from.
 
     Example:
@@ -578,6 +578,6 @@ class BatchTask(WorkerTask[P, R]):
 
     read: Read
 
-    def _bind(self, function: Callable[P, R], unpack: bool | None, upcast: Upcast | None, names: Mapping[str, Any]) -> None:
+    def _bind(self, function: Callable[P, R_co], unpack: bool | None, upcast: Upcast | None, names: Mapping[str, Any]) -> None:
         call = BatchCall(function, upcast, names)
         self.handler, self.read = call, call.read

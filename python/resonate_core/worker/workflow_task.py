@@ -24,13 +24,13 @@ from .workflows.threads import ThreadRun
 __all__ = ["WORKFLOW_TAG", "WorkflowTask"]
 
 P = ParamSpec("P")
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 #: The tag of each workflow job, by which they are found.
 WORKFLOW_TAG = "resonate:workflow"
 
 
-class WorkflowTask(WorkerTask[P, R]):
+class WorkflowTask(WorkerTask[P, R_co]):
     """A workflow under its name; `Worker.workflow` makes it. A call calls the function that it was made from, without any record.
 
     Example:
@@ -47,7 +47,7 @@ class WorkflowTask(WorkerTask[P, R]):
 
     is_workflow = True
 
-    def _bind(self, function: Callable[P, R], unpack: bool | None, upcast: Any, names: Mapping[str, Any]) -> None:
+    def _bind(self, function: Callable[P, R_co], unpack: bool | None, upcast: Any, names: Mapping[str, Any]) -> None:
         super()._bind(function, unpack, upcast, names)
         warn_of(function, self.type)
         self._begin: Callable[[JobContext], Any] = self.handler.invoke  # type: ignore[assignment]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import datetime
 import inspect
 import random as random_numbers
@@ -43,6 +44,7 @@ __all__ = [
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+D = TypeVar("D")
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
 T3 = TypeVar("T3")
@@ -278,6 +280,18 @@ def sleep_until(instant: int | datetime.datetime) -> Call[None]:
     return StoredCall(scope, "sleep", any_reader(None, "sleep"), sleep_step("sleep", max(0, at - scope.run.now())))
 
 
+@overload
+def receive(topic: str, *, type: builtins.type[T], timeout: Duration | None = None) -> Call[T]: ...
+
+
+@overload
+def receive(topic: str, *, type: builtins.type[T], timeout: Duration | None = None, default: D) -> Call[T | D]: ...
+
+
+@overload
+def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, default: Any = _UNSET) -> Call[Any]: ...
+
+
 def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, default: Any = _UNSET) -> Call[Any]:
     """Wait for the next message of a topic, which `store.workflows.send` sends. Messages that came before are kept, in order.
 
@@ -323,6 +337,14 @@ def received(scope: Scope, topic: str, type: Any, timeout: Duration | None, defa
         timed_out=unset,
         raises=True,
     )
+
+
+@overload
+def promise(*, type: builtins.type[T], timeout: Duration | None = None, tags: Mapping[str, str] | None = None) -> Call[T]: ...
+
+
+@overload
+def promise(*, type: Any = None, timeout: Duration | None = None, tags: Mapping[str, str] | None = None) -> Call[Any]: ...
 
 
 def promise(*, type: Any = None, timeout: Duration | None = None, tags: Mapping[str, str] | None = None) -> Call[Any]:
@@ -434,6 +456,14 @@ def remote_call(
     if timeout is not None:
         step["timeout_in"] = milliseconds("timeout", timeout)
     return StoredCall(scope, name, any_reader(type, f"result of {function}"), step, raises=True)
+
+
+@overload
+def result(id: str, *, type: builtins.type[T]) -> Call[T]: ...
+
+
+@overload
+def result(id: str, *, type: Any = None) -> Call[Any]: ...
 
 
 def result(id: str, *, type: Any = None) -> Call[Any]:

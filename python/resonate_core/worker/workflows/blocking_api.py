@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import datetime
 import inspect
 import random as random_numbers
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, overload
 
 from ...calls.values import Duration, instant_ms, milliseconds
 from ...errors import Invalid
@@ -38,6 +39,7 @@ __all__ = [
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+D = TypeVar("D")
 _UNSET: Any = object()
 
 
@@ -221,6 +223,18 @@ def sleep_until(instant: int | datetime.datetime) -> None:
     scope.run.perform(StoredCall(scope, "sleep", any_reader(None, "sleep"), step))  # type: ignore[attr-defined]
 
 
+@overload
+def receive(topic: str, *, type: builtins.type[T], timeout: Duration | None = None) -> T: ...
+
+
+@overload
+def receive(topic: str, *, type: builtins.type[T], timeout: Duration | None = None, default: D) -> T | D: ...
+
+
+@overload
+def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, default: Any = _UNSET) -> Any: ...
+
+
 def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, default: Any = _UNSET) -> Any:
     """Wait for the next message of a topic; see `resonate_core.workflow.receive`.
 
@@ -236,6 +250,14 @@ def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, de
     scope = _blocking("receive", "a step or a handler has no messages")
     made = received(scope, topic, type, timeout, StoredCall.NO_DEFAULT if default is _UNSET else default)
     return scope.run.perform(made)  # type: ignore[attr-defined]
+
+
+@overload
+def promise(*, type: builtins.type[T], timeout: Duration | None = None, tags: Mapping[str, str] | None = None) -> Call[T]: ...
+
+
+@overload
+def promise(*, type: Any = None, timeout: Duration | None = None, tags: Mapping[str, str] | None = None) -> Call[Any]: ...
 
 
 def promise(*, type: Any = None, timeout: Duration | None = None, tags: Mapping[str, str] | None = None) -> Call[Any]:
@@ -275,6 +297,14 @@ def rpc(
     """
     scope = _blocking("rpc", "call it by an SDK")
     return scope.run.perform(remote_call(scope, function, args, kwargs, target, timeout, type, version))  # type: ignore[attr-defined]
+
+
+@overload
+def result(id: str, *, type: builtins.type[T]) -> T: ...
+
+
+@overload
+def result(id: str, *, type: Any = None) -> Any: ...
 
 
 def result(id: str, *, type: Any = None) -> Any:

@@ -48,6 +48,9 @@ class Invoke:
         name: Of the step.
         is_async: Whether it is a coroutine function.
         timeout: How long it may take, in ms.
+        id: Of the step.
+        attempt: The number of this attempt.
+        started: When it began, in Unix ms.
     """
 
     function: Callable[..., Any]
@@ -57,6 +60,9 @@ class Invoke:
     name: str
     is_async: bool
     timeout: int | None = None
+    id: str = ""
+    attempt: int = 1
+    started: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, overload
 
+from ...base.step_lines import raised_line
 from ...calls.values import Duration, milliseconds
 from ...errors import Invalid
 from ..conversion import read_hints
@@ -146,10 +147,11 @@ def _name_of_function(function: Callable[..., Any]) -> str:
 class StepCall(Call[R]):
     """A call of a step."""
 
-    __slots__ = ("args", "kwargs", "scope", "step")
+    __slots__ = ("_failed", "args", "kwargs", "scope", "step")
 
     def __init__(self, scope: Scope, step: Step, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         super().__init__(scope, step.name)
+        self._failed = 0  # the attempts that have failed here
         self.scope = scope
         self.step = step
         self.args = args
@@ -163,18 +165,21 @@ class StepCall(Call[R]):
         """Run it until it has a result or has failed for good, and record that."""
         run, step, id = self.run, self.step, self.id
         if step.at_most_once and self.record_now() is not None:
-            yield from self._fail({"code": "StepInterrupted", "message": f"step {step.name} had begun when its worker was lost"})
-        attempt = 1
-        while (timer := run.records.get(f"{id}:{attempt}")) is not None:
-            if is_pending(timer):
-                yield Wait(timer.id)
-            attempt += 1
+            failure = {"code": "StepInterrupted", "message": f"step {step.name} had begun when its worker was lost"}
+            self._logged(failure, 1)
+            yield from self._fail(failure)
+        attempt = self._failed_attempts() + 1
+        timer = run.records.get(f"{id}:{attempt - 1}")
+        if timer is not None and is_pending(timer):
+            yield Wait(timer.id)
         if step.at_most_once:
             yield Record([{"id": id, "tags": {NAME_TAG: step.name}}])
         while True:
             started = run.now()
             try:
-                result = yield Invoke(step.function, self.args, self.kwargs, self.scope, step.name, step.is_async, step.timeout)
+                result = yield Invoke(
+                    step.function, self.args, self.kwargs, self.scope, step.name, step.is_async, step.timeout, id, attempt, started
+                )
             except RunEnded:
                 raise
             except Exception as error:
@@ -184,14 +189,21 @@ class StepCall(Call[R]):
             try:
                 stored, value = step.reader().checked(result)
             except Exception as error:
-                yield from self._fail(
-                    {"code": "InvalidResult", "message": f"what step {step.name} returned cannot be stored: {error}"},
-                    started,
-                    attempt,
-                    error,
-                )
+                failure = {"code": "InvalidResult", "message": f"what step {step.name} returned cannot be stored: {error}"}
+                self._logged(failure, attempt, error)
+                yield from self._fail(failure, started, attempt, error)
             yield Record([settled(id, step.name, "resolved", stored, _param(started, attempt))])
             return value
+
+    def _failed_attempts(self) -> int:
+        """The number of the last attempt that is known to have failed: here, or with a timer. Those before it may have none."""
+        records, number = self.run.records, 1
+        if self.run.replaying:
+            while number <= self.step.retries or f"{self.id}:{number}" in records:
+                if f"{self.id}:{number}" in records:
+                    self._failed = max(self._failed, number)
+                number += 1
+        return self._failed
 
     def may_retry(self, error: BaseException, attempt: int) -> bool:
         """Whether another attempt follows the one that has failed."""
@@ -204,23 +216,28 @@ class StepCall(Call[R]):
         again = self.may_retry(decided, attempt)
         after_own = getattr(decided, "after", None) if isinstance(decided, Retry) else None
         delay = step.delay(attempt) if after_own is None else after_own
-        after = f"; again in {delay} ms" if again else ""
-        _log.warning(
-            "workflow %s: step %s (%s), attempt %d, raised %s: %s%s",
-            *(run.job.id, step.name, self.id, attempt, type(error).__name__, error, after),
-            exc_info=error,
-            extra={"job": run.job.id, "step": self.id, "attempt": attempt},
-        )
+        failure = failed(error)
+        line = self._logged(failure, attempt, error, delay if again else None)
         if not again:
-            yield from self._fail(failed(error), started, attempt, error)
-        run.context.report(f"step {step.name} ({self.id}), attempt {attempt}: {type(error).__name__}: {error}{after}")
+            yield from self._fail(failure, started, attempt, error)
+        self._failed = attempt
+        run.context.report(line)
         if delay < _RECORDED_DELAY and not run.manual:
             yield Pause(delay)
             return
         id, tags = f"{self.id}:{attempt}", {NAME_TAG: f"retry {step.name}", "resonate:timer": "true"}
-        run.unsent.append({"id": id, "tags": tags, "timeout_in": delay, "param": {"startedAt": started, **failed(error)}})
+        run.unsent.append({"id": id, "tags": tags, "timeout_in": delay, "param": {"startedAt": started, **failure}})
         run.begun.add(id)
         yield Wait(id)
+
+    def _logged(
+        self, failure: Mapping[str, Any], attempt: int, error: BaseException | None = None, again_in: int | None = None
+    ) -> str:
+        """Log a failed attempt with its traceback; return the line that says so."""
+        line = raised_line(self.step.name, self.id, attempt, f"{failure['code']}: {failure['message']}", again_in)
+        named = {"job": self.run.job.id, "step": self.id, "attempt": attempt}
+        _log.warning("workflow %s: %s", self.run.job.id, line, exc_info=error, extra=named)
+        return line
 
     def _fail(
         self, failure: dict[str, Any], started: int | None = None, attempt: int = 1, cause: BaseException | None = None
