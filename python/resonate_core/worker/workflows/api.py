@@ -9,6 +9,7 @@ import inspect
 import random as random_numbers
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from types import UnionType
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast, overload
 
 from ..._core import Jobs
@@ -289,7 +290,7 @@ def receive(topic: str, *, type: builtins.type[T], timeout: Duration | None = No
 
 
 @overload
-def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, default: Any = _UNSET) -> Call[Any]: ...
+def receive(topic: str, *, type: UnionType | None = None, timeout: Duration | None = None, default: Any = _UNSET) -> Call[Any]: ...
 
 
 def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, default: Any = _UNSET) -> Call[Any]:
@@ -344,7 +345,9 @@ def promise(*, type: builtins.type[T], timeout: Duration | None = None, tags: Ma
 
 
 @overload
-def promise(*, type: Any = None, timeout: Duration | None = None, tags: Mapping[str, str] | None = None) -> Call[Any]: ...
+def promise(
+    *, type: UnionType | None = None, timeout: Duration | None = None, tags: Mapping[str, str] | None = None
+) -> Call[Any]: ...
 
 
 def promise(*, type: Any = None, timeout: Duration | None = None, tags: Mapping[str, str] | None = None) -> Call[Any]:
@@ -463,7 +466,7 @@ def result(id: str, *, type: builtins.type[T]) -> Call[T]: ...
 
 
 @overload
-def result(id: str, *, type: Any = None) -> Call[Any]: ...
+def result(id: str, *, type: UnionType | None = None) -> Call[Any]: ...
 
 
 def result(id: str, *, type: Any = None) -> Call[Any]:

@@ -8,6 +8,7 @@ import inspect
 import random as random_numbers
 import uuid
 from collections.abc import Callable, Mapping
+from types import UnionType
 from typing import Any, ParamSpec, TypeVar, overload
 
 from ...calls.values import Duration, instant_ms, milliseconds
@@ -232,7 +233,7 @@ def receive(topic: str, *, type: builtins.type[T], timeout: Duration | None = No
 
 
 @overload
-def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, default: Any = _UNSET) -> Any: ...
+def receive(topic: str, *, type: UnionType | None = None, timeout: Duration | None = None, default: Any = _UNSET) -> Any: ...
 
 
 def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, default: Any = _UNSET) -> Any:
@@ -257,7 +258,9 @@ def promise(*, type: builtins.type[T], timeout: Duration | None = None, tags: Ma
 
 
 @overload
-def promise(*, type: Any = None, timeout: Duration | None = None, tags: Mapping[str, str] | None = None) -> Call[Any]: ...
+def promise(
+    *, type: UnionType | None = None, timeout: Duration | None = None, tags: Mapping[str, str] | None = None
+) -> Call[Any]: ...
 
 
 def promise(*, type: Any = None, timeout: Duration | None = None, tags: Mapping[str, str] | None = None) -> Call[Any]:
@@ -304,7 +307,7 @@ def result(id: str, *, type: builtins.type[T]) -> T: ...
 
 
 @overload
-def result(id: str, *, type: Any = None) -> Any: ...
+def result(id: str, *, type: UnionType | None = None) -> Any: ...
 
 
 def result(id: str, *, type: Any = None) -> Any:
