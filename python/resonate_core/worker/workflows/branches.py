@@ -76,7 +76,11 @@ class _Branch:
                 self.value = await run.perform(self.call)
             else:
                 assert self.scope is not None
-                self.value = await run.drive(self.scope)
+                try:
+                    self.value = await run.drive(self.scope)
+                except Exception as error:
+                    self.scope.finish(error)
+                    raise
                 self.scope.finish()
         except RunEnded:
             raise
@@ -198,9 +202,11 @@ class Branches(Call[Any]):
             while left:
                 await wake.wait()
                 wake.clear()
-                if over:
+                if run.fatal is not None:
+                    raise run.fatal
+                if over:  # the job waits
                     await asyncio.wait(tasks)
-                    raise run.fatal or over[0]
+                    raise over[0]
                 decided = None
                 while ended:
                     branch = ended.popleft()

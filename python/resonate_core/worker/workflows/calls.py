@@ -11,7 +11,7 @@ from ..conversion import Unfit
 from .failures import failed, failure_of
 from .operations import Performance, Record, Refused, Wait
 from .records import NAME_TAG, Reader, Step, is_pending, settled
-from .scope import Scope, place_outside
+from .scope import Scope
 
 if TYPE_CHECKING:
     from ...calls.call import Call as Request
@@ -120,8 +120,8 @@ class Call(Generic[T]):
             return reader.read(record.value)
         except Unfit as error:
             raise self.run.diverged(
-                f"the value of {self.id} ({self.name}) does not fit its type any more, at {place_outside()}: {error}; keep the type, "
-                "or branch by patched()"
+                f"the value of {self.id} ({self.name}) does not fit its type any more, at {self.run.place_of(self.id)}: {error}; keep "
+                "the type, or branch by patched()"
             ) from error
 
     def record_now(self) -> Promise | None:

@@ -21,7 +21,7 @@ from .failures import Dropped, Parked, RunEnded, StepTimeout
 from .operations import Invoke, Operation, Pause, Record, Refused, Wait
 from .records import Step, is_pending
 from .requests import Outbox, Sent, read_history
-from .scope import Run, Scope, current_scope, inside
+from .scope import Run, Scope, current_scope, inside, place_outside
 from .support import WorkflowSupport
 
 __all__ = ["AsyncRun"]
@@ -111,7 +111,11 @@ class AsyncRun(Run):
         self.main, self._main = scope, asyncio.current_task()
         self.busy = 1
         try:
-            result = await self.drive(scope)
+            try:
+                result = await self.drive(scope)
+            except Exception as error:
+                scope.finish(error)
+                raise
             if self.fatal is not None:
                 raise self.fatal
             scope.finish()
@@ -162,6 +166,15 @@ class AsyncRun(Run):
                 error = self._unwinding(raised)
             finally:
                 del self._foreign[scope]
+
+    def place_of(self, id: str) -> str:
+        """As of `Run`; the code of a scope that waits is not on the stack."""
+        scope = self.scopes.get(id.rpartition(":")[0])
+        coroutine: Any = None if scope is None or self.stepping is scope else scope.coroutine
+        frame: Any = None
+        while getattr(coroutine, "cr_frame", None) is not None:
+            frame, coroutine = coroutine.cr_frame, coroutine.cr_await
+        return place_outside() if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
     def _unwinding(self, error: BaseException) -> BaseException:
         """Return what the code gets for an exception: a cancelled attempt is a CancelledError, one that is lost or stopped a `Dropped`."""
@@ -279,6 +292,8 @@ class AsyncRun(Run):
 
     async def record(self, steps: Sequence[Step]) -> list[Promise]:
         """Record steps, after what was to be sent before; return their promises."""
+        if self.fatal is not None:
+            raise self.fatal
         if not self.client.blocking and not self.outbox:  # no request is made, which is faster
             try:
                 found = list(self.client.record(self.job.id, self.version, steps))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable
 from contextvars import Context, ContextVar
@@ -11,10 +12,14 @@ from typing import Any
 
 from ..._core import Job, Promise
 from ..context import JobContext
+from ..tracebacks import described
 from .failures import Dropped, HistoryTooLong, NonDeterministic, RunEnded
 from .records import PATCHED, name_of, settled
 
 __all__ = ["MOST_CALLS", "Run", "Scope", "current_scope", "place_outside", "scope_here"]
+
+#: What is known of a call inside of which other calls are recorded, and that has no record itself.
+BRANCHES = "gather or first"
 
 #: The most calls of one run.
 MOST_CALLS = 100_000
@@ -23,7 +28,7 @@ MOST_CALLS = 100_000
 current_scope: ContextVar[Scope | None] = ContextVar("resonate_core_workflow_scope", default=None)
 
 #: The folder of this library, whose frames are no place in a program.
-_LIBRARY = __file__.rpartition("workflows")[0] + "workflows"
+_LIBRARY = __file__.rpartition("workflows")[0]
 
 
 def place_outside() -> str:
@@ -79,6 +84,27 @@ class Run:
         self.records = records
         self.replaying = bool(records)
 
+    @functools.cached_property
+    def under_way(self) -> dict[str, str]:
+        """The names of calls that had begun when the history was read, by id: those of which something inside is recorded.
+
+        A `gather` has no record unless it has failed, but its branches have; a step that waits for its next attempt has a timer.
+        """
+        found: dict[str, str] = {}
+        own = len(self.job.id) + 1
+        for id, record in self.records.items():
+            parts = id[own:].split(":")
+            if len(parts) == 1 or parts[0].startswith("@"):
+                continue
+            call = id
+            if len(parts) % 2 == 0:  # of a step
+                call = id.rpartition(":")[0]
+                found[call] = name_of(record).partition(" ")[2]
+            for _ in range((len(parts) - 1) // 2):
+                call = call.rsplit(":", 2)[0]
+                found.setdefault(call, BRANCHES)
+        return found
+
     def end(self, error: RunEnded) -> RunEnded:
         """End the run by this error, which the function cannot prevent. Return the first one."""
         if self.fatal is None:
@@ -88,6 +114,10 @@ class Run:
     def diverged(self, text: str) -> RunEnded:
         """End the run, since the function did not do what is recorded."""
         return self.end(NonDeterministic(text))
+
+    def place_of(self, id: str) -> str:
+        """Return file and line at which the code waits for a call."""
+        return place_outside()
 
     def now(self) -> int:
         """The present instant, in Unix ms."""
@@ -138,9 +168,13 @@ class Scope:
             self.count += 1
             id = f"{self.id}:{self.count}"
             record = records.get(id)
-            if record is None:
+            recorded: str | None
+            if record is not None:
+                recorded = name_of(record)
+            else:
+                recorded = run.under_way.get(id) if run.replaying else None
+            if recorded is None or (recorded == BRANCHES and name in ("gather", "first")):
                 break
-            recorded = name_of(record)
             if recorded == name:
                 break
             if not recorded.startswith(PATCHED):
@@ -167,38 +201,38 @@ class Scope:
                 return False
             self.count = at
             return True
-        if self.run.replaying and self._has_later(at):
+        if self.run.replaying and self._recorded_from(at):
             return False
         id = self.take(mark)
         self.run.unsent.append(settled(id, mark, "resolved", None))
         return True
 
-    def _own(self, number_from: int) -> list[tuple[int, Promise]]:
-        """Return the records of this scope from a number on, in order."""
-        prefix = f"{self.id}:"
-        found = []
-        for id, record in self.run.records.items():
-            if id.startswith(prefix) and (number := id[len(prefix) :]).isdecimal() and int(number) >= number_from:
-                found.append((int(number), record))
-        return sorted(found, key=lambda one: one[0])
+    def _recorded_from(self, number_from: int) -> list[tuple[int, str]]:
+        """Return number and name of what this scope has called from a number on, in order: finished, or under way."""
+        prefix, run = f"{self.id}:", self.run
+        found = dict(run.under_way)
+        found.update((id, name_of(record)) for id, record in run.records.items() if id.startswith(prefix))
+        numbers = ((id[len(prefix) :], name) for id, name in found.items() if id.startswith(prefix))
+        return sorted((int(number), name) for number, name in numbers if number.isdecimal() and int(number) >= number_from)
 
-    def _has_later(self, number: int) -> bool:
-        return bool(self._own(number))
+    def finish(self, error: Exception | None = None) -> None:
+        """Check, when its code has ended, that it made all calls that are recorded.
 
-    def finish(self) -> None:
-        """Check, when its code has returned, that it made all calls that are recorded.
+        Args:
+            error: What it has raised; None: it has returned.
 
         Raises:
             NonDeterministic: It did not.
         """
-        if not self.run.replaying:
+        run = self.run
+        if not run.replaying or run.over is not None or run.fatal is not None:
             return
-        for number, record in self._own(self.count + 1):
-            recorded = name_of(record)
+        for number, recorded in self._recorded_from(self.count + 1):
             if not recorded.startswith(PATCHED):
                 where = "" if self.code is None else f" ({self.code.co_name}, {place_of_code(self.code)})"
-                raise self.run.diverged(
-                    f"the code of {self.id}{where} has ended after {self.count} calls, and {_said(recorded)} is recorded as "
+                ended = "ended" if error is None else f"raised {described(error)}"
+                raise run.diverged(
+                    f"the code of {self.id}{where} has {ended} after {self.count} calls, and {_said(recorded)} is recorded as "
                     f"{self.id}:{number}: the code has changed, or is not deterministic"
                 )
 

@@ -63,7 +63,11 @@ class ThreadRun(Run):
             RunEnded: The job waits, or the run is over.
         """
         self.stepping = scope
-        result = scope.context.run(function)
+        try:
+            result = scope.context.run(function)
+        except Exception as error:
+            scope.finish(error)
+            raise
         if self.fatal is not None:
             raise self.fatal
         self._join()
