@@ -27,7 +27,7 @@ from resonate_core.worker.store_client import StoreClient
 from resonate_core.workflow import receive, run, step, uuid4
 
 #: Users, of whom the first ones click.
-USERS, CLICKS = 8, 4
+USERS, CLICKS = 20, 10
 _LONGEST = 30.0
 
 

@@ -21,6 +21,7 @@ Example:
 
 from __future__ import annotations
 
+from ..worker.transactions import AnotherStep, StepUnsettled, prune_steps, prune_steps_async, steps_sql, steps_table
 from ..worker.workflows.api import (
     first,
     gather,
@@ -44,6 +45,7 @@ from ..worker.workflows.steps import step
 from ..worker.workflows.transaction import transaction
 
 __all__ = [
+    "AnotherStep",
     "Call",
     "ChildCall",
     "Dropped",
@@ -53,11 +55,14 @@ __all__ = [
     "StepFailed",
     "StepInterrupted",
     "StepTimeout",
+    "StepUnsettled",
     "first",
     "gather",
     "now",
     "patched",
     "promise",
+    "prune_steps",
+    "prune_steps_async",
     "random",
     "receive",
     "result",
@@ -67,6 +72,8 @@ __all__ = [
     "sleep_until",
     "start_over",
     "step",
+    "steps_sql",
+    "steps_table",
     "transaction",
     "uuid4",
 ]

@@ -6,9 +6,19 @@ import json
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
-from ..transactions import AnotherStep, StepKey, StepUnsettled, run_once, run_once_async
+from ..outcomes import JobError
+from ..transactions import (
+    AnotherStep,
+    StepKey,
+    StepUnsettled,
+    run_in_transaction,
+    run_in_transaction_async,
+    run_once,
+    run_once_async,
+)
 from .api import Plain
 from .calls import Call
+from .failures import StepTimeout
 from .records import Reader
 from .scope import Scope, scope_here
 from .steps import Step, StepCall, plain_step
@@ -51,12 +61,17 @@ class TransactionCall(StepCall[R]):
         """Whether to run it again. If it is not known whether a commit took effect, the row tells the next attempt."""
         if isinstance(error, AnotherStep):
             raise self.run.diverged(f"{self.id} ({self.name}): {error}")
-        return isinstance(error, StepUnsettled) or super().may_retry(error, attempt)
+        unheard = isinstance(error, StepTimeout) and not self.step.is_async  # its thread may still commit
+        return unheard or isinstance(error, StepUnsettled) or super().may_retry(error, attempt)
 
 
 def _encoded(reader: Reader, result: Any) -> str:
-    stored, _ = reader.checked(result)
-    return json.dumps(stored, allow_nan=False, ensure_ascii=False)
+    """Return a result as the row keeps it. Nothing is committed if it has no JSON."""
+    try:
+        stored, _ = reader.checked(result)
+        return json.dumps(stored, allow_nan=False)
+    except Exception as error:
+        raise JobError("InvalidResult", f"what the function returned cannot be stored: {error}", retryable=False) from error
 
 
 @overload
@@ -104,7 +119,8 @@ def transaction(function: Callable[..., Any], session: Any, /, *args: Any, **kwa
     made = plain_step(function)
     scope = scope_here(f"transaction({made.name})")
     if scope is None:
-        return Plain(lambda: made.function(session, *args, **kwargs))
+        in_one = run_in_transaction_async if made.is_async else run_in_transaction
+        return Plain(lambda: in_one(session, made.function, args, kwargs))
     return TransactionCall(scope, made, session, args, kwargs)
 
 
@@ -123,6 +139,7 @@ def transaction_in_thread(function: Callable[Concatenate[Any, P], R], session: S
     made = plain_step(function)
     scope = scope_here(f"transaction({made.name})")
     if scope is None:
-        return function(session, *args, **kwargs)
+        plain: R = run_in_transaction(session, function, args, kwargs)
+        return plain
     value: R = scope.run.perform(TransactionCall(scope, made, session, args, kwargs))  # type: ignore[attr-defined]
     return value

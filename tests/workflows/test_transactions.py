@@ -1,0 +1,119 @@
+"""`transaction`: a crash between the commit in the application's database and the record does not repeat the effect."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import resonate_core as rc
+import resonate_core.workflow.blocking as blocking
+from resonate_core.worker import Worker
+from resonate_core.worker.environment import Environment
+from resonate_core.worker.store_client import StoreClient
+from resonate_core.workflow import transaction
+
+Shop = Callable[[], sqlite3.Connection]
+
+
+class _LosesARecord(StoreClient):
+    """The store does not answer the first request that records: the transaction was committed, and the worker is lost."""
+
+    lost = False
+
+    def record(self, id: str, version: int, steps: Any) -> Any:
+        if not self.lost:
+            type(self).lost = True
+            raise rc.Unreachable("the worker is lost here")
+        return super().record(id, version, steps)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    opened = functools.partial(sqlite3.connect, tmp_path / "shop.db")
+    with contextlib.closing(opened()) as connection:
+        connection.execute("CREATE TABLE orders (id TEXT)")
+    return opened
+
+
+def orders(shop: Shop) -> list[str]:
+    with contextlib.closing(shop()) as connection:
+        return [each for (each,) in connection.execute("SELECT id FROM orders")]
+
+
+def place(session: sqlite3.Connection, order: str) -> dict[str, int]:
+    session.execute("INSERT INTO orders VALUES (?)", (order,))
+    return {"placed": len(order)}
+
+
+def register(worker: Worker, way: str, function: Callable[..., Any], shop: Shop) -> Any:
+    if way == "async":
+
+        @worker.workflow("place")
+        async def placed(order: str) -> Any:
+            return await transaction(function, shop, order)
+    else:
+
+        @worker.workflow("place")
+        def placed(order: str) -> Any:
+            return blocking.transaction(function, shop, order)
+
+    return placed
+
+
+@pytest.fixture(params=["async", "def"])
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_a_crash_after_the_commit_does_not_repeat_the_effect(store: rc.Store, clock: rc.ManualClock, shop: Shop, way: str) -> None:
+    client = type("Lossy", (_LosesARecord,), {})
+    worker = Worker(store, lease=1000, environment=Environment(connect=lambda target, token, limit: client(store)))
+    register(worker, way, place, shop).using(id="order-7").delay("seven")
+    with pytest.raises(rc.Unreachable):
+        worker.run_until_idle()
+    assert orders(shop) == ["seven"], "committed before the crash"
+    assert store.workflows.history("order-7") == []
+
+    clock.advance(2000)  # the lease ends
+    drained = worker.run_until_idle(advance=True)
+    assert drained.runs[-1].result == {"placed": 5}
+    assert orders(shop) == ["seven"]
+    assert [step.name for step in store.workflows.history("order-7")] == ["transaction place"]
+
+
+def test_a_function_that_raises_is_rolled_back_and_its_failure_recorded(
+    worker: Worker, store: rc.Store, shop: Shop, way: str
+) -> None:
+    def fails(session: sqlite3.Connection, order: str) -> None:
+        place(session, order)
+        raise ValueError("sold out")
+
+    register(worker, way, fails, shop).using(id="order-7").delay("seven")
+    (run,) = worker.run_until_idle().runs
+    assert run.outcome == "failed" and run.error is not None
+    assert (run.error.code, run.error.message) == ("ValueError", "sold out")
+    assert orders(shop) == []
+
+
+def test_a_result_without_json_is_no_effect(worker: Worker, store: rc.Store, shop: Shop, way: str) -> None:
+    def odd(session: sqlite3.Connection, order: str) -> object:
+        place(session, order)
+        return object()
+
+    register(worker, way, odd, shop).delay("seven")
+    (run,) = worker.run_until_idle().runs
+    assert run.error is not None and run.error.code == "InvalidResult"
+    assert orders(shop) == []
+
+
+def test_outside_of_a_worker_it_is_a_transaction(shop: Shop) -> None:
+    assert blocking.transaction(place, shop, "seven") == {"placed": 5}
+    with pytest.raises(ZeroDivisionError):
+        blocking.transaction(lambda session: place(session, "eight") and 1 // 0, shop)
+    assert orders(shop) == ["seven"]
