@@ -21,16 +21,20 @@ from resonate_core.workflow import transaction
 Shop = Callable[[], sqlite3.Connection]
 
 
-class _LosesARecord(StoreClient):
-    """The store does not answer the first request that records: the transaction was committed, and the worker is lost."""
+class _Lost(StoreClient):
+    """A worker that is lost, from the store's view, before it records anything."""
 
-    lost = False
+    is_lost = True
 
     def record(self, id: str, version: int, steps: Any) -> Any:
-        if not self.lost:
-            type(self).lost = True
+        if self.is_lost:
             raise rc.Unreachable("the worker is lost here")
         return super().record(id, version, steps)
+
+    def send(self, calls: Any) -> Any:
+        if self.is_lost:
+            raise rc.Unreachable("the worker is lost here")
+        return super().send(calls)
 
 
 @pytest.fixture
@@ -72,14 +76,14 @@ def way(request: pytest.FixtureRequest) -> str:
 
 
 def test_a_crash_after_the_commit_does_not_repeat_the_effect(store: rc.Store, clock: rc.ManualClock, shop: Shop, way: str) -> None:
-    client = type("Lossy", (_LosesARecord,), {})
-    worker = Worker(store, lease=1000, environment=Environment(connect=lambda target, token, limit: client(store)))
+    client = _Lost(store)
+    worker = Worker(store, lease=1000, environment=Environment(connect=lambda target, token, limit: client))
     register(worker, way, place, shop).using(id="order-7").delay("seven")
-    with pytest.raises(rc.Unreachable):
-        worker.run_until_idle()
+    assert [run.outcome for run in worker.run_until_idle()] == ["lost"]
     assert orders(shop) == ["seven"], "committed before the crash"
-    assert store.workflows.history("order-7") == []
+    assert list(store.workflows.history("order-7")) == []
 
+    client.is_lost = False
     clock.advance(2000)  # the lease ends
     drained = worker.run_until_idle(advance=True)
     assert drained.runs[-1].result == {"placed": 5}

@@ -100,6 +100,8 @@ class AsyncRun(Run):
         self._waiters, self._foreign, self.thread = {}, {}, get_ident()
         for scope in self.scopes.values():
             scope.context.run(current.set, context)
+            if context.trace is not None:
+                scope.context.run(context.trace.enter)
 
     async def run(self, scope: Scope) -> Any:
         """Run the code of the workflow to its end, or until it waits.
@@ -257,21 +259,25 @@ class AsyncRun(Run):
         """Call the function of a step: an asynchronous one here, any other in a thread."""
         if self.outbox.is_urgent or self._sender is not None:
             await self.send_all()
-        slot = self.support.slot
-        await slot.acquire()
+        support = self.support
+        await support.slot.acquire()
+        span = None
         try:
+            span = support.under_way.begin(self.context, step)
             scope: Scope = step.scope
             made: Any
-            if step.is_async or self.support.threads is None:
+            if step.is_async or support.threads is None:
                 context = scope.context.copy()
                 context.run(current_scope.set, None)
+                if span is not None:
+                    context.run(span.enter)
                 made = context.run(step.function, *step.args, **step.kwargs)
                 if not step.is_async and not inspect.isawaitable(made):
                     return made
                 made = _InContext(made, context)
             else:
                 function = functools.partial(step.function, *step.args, **step.kwargs)
-                made = self.loop.run_in_executor(self.support.threads, functools.partial(inside, scope, function))
+                made = self.loop.run_in_executor(support.threads, functools.partial(inside, scope, function, span))
             if step.timeout is None or self.manual:
                 return await self._after(await made)
             under_way = asyncio.ensure_future(made)
@@ -281,8 +287,15 @@ class AsyncRun(Run):
                 if under_way.done() and not under_way.cancelled():  # the function has raised it
                     raise
                 raise StepTimeout(step.name, step.timeout) from error
+        except BaseException as error:
+            if span is not None:
+                span.failed(error)
+            raise
         finally:
-            slot.release()
+            if span is not None:
+                span.end()
+            support.under_way.end(step)
+            support.slot.release()
 
     async def _after(self, made: Any) -> Any:
         """Return what a function has returned; await what a wrapper of an asynchronous one has."""
@@ -299,8 +312,11 @@ class AsyncRun(Run):
                 found = list(self.client.record(self.job.id, self.version, steps))
             except (Conflict, NotFound):
                 raise self.end(Dropped()) from None
-            self.note(found)
-            return found
+            except (StoreError, OSError) as error:
+                _log.debug("workflow %s: %s; the steps are sent again", self.job.id, error)
+            else:
+                self.note(found)
+                return found
         recorded, _ = await self._send(self.outbox.take(steps))
         return recorded[len(recorded) - len(steps) :]
 

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from ..._core import Promise
@@ -175,24 +176,32 @@ class ThreadRun(Run):
     def _invoke(self, step: Invoke) -> Any:
         if self.outbox.is_urgent:
             self.send_all()
-        if step.timeout is None or self.support.threads is None:
-            return inside(step.scope, lambda: step.function(*step.args, **step.kwargs))
-        made = self.support.threads.submit(inside, step.scope, lambda: step.function(*step.args, **step.kwargs))
-        ends_at = time.monotonic() + step.timeout / 1000
-        while not made.done():
-            self.check()
-            left = ends_at - time.monotonic()
-            if left <= 0:
+        under_way = self.support.under_way
+        span = under_way.begin(self.context, step)
+        try:
+            if step.timeout is None or self.support.threads is None:
+                return inside(step.scope, lambda: step.function(*step.args, **step.kwargs), span)
+            made = self.support.threads.submit(inside, step.scope, lambda: step.function(*step.args, **step.kwargs), span)
+            self._wait_for_end(made, step.timeout)
+            if not made.done():
                 made.cancel()
                 raise StepTimeout(step.name, step.timeout)
-            try:
-                return made.result(min(left, _LOOK))
-            except TimeoutError:
-                if made.done():
-                    break
-            except Exception:
-                raise
-        return made.result()
+            return made.result()
+        except BaseException as error:
+            if span is not None:
+                span.failed(error)
+            raise
+        finally:
+            if span is not None:
+                span.end()
+            under_way.end(step)
+
+    def _wait_for_end(self, made: Future[Any], timeout: int) -> None:
+        """Wait until a function has ended, or so many ms have passed."""
+        ends_at = time.monotonic() + timeout / 1000
+        while not made.done() and (left := ends_at - time.monotonic()) > 0:
+            self.check()
+            wait([made], min(left, _LOOK))
 
     def _pause(self, seconds: float) -> None:
         ends_at = time.monotonic() + seconds
@@ -209,7 +218,7 @@ class ThreadRun(Run):
                 recorded, _ = self._send(self.outbox.take(steps))
                 return recorded[len(recorded) - len(steps) :]
         try:  # no request is made, which is faster
-            found = list(self.client.record(self.job.id, self.version, steps))
+            found = list(self._answered(lambda: self.client.record(self.job.id, self.version, steps)))
         except (Conflict, NotFound):
             raise self.end(Dropped()) from None
         self.note(found)
