@@ -4,22 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from .._core import Promise, PromiseState
 from .._foreign_text import MOST_OF_A_REFUSAL, excerpt
 from ..base.instants import NEVER
 from ..base.payloads import decoded
 
-__all__ = ["NAME_TAG", "TOPIC_TAG", "WORKFLOW_TAG", "RecordedError", "Step", "began_at", "failure_of", "name_in", "name_of"]
+__all__ = [
+    "NAME_TAG",
+    "TOPIC_TAG",
+    "WORKFLOW_TAG",
+    "RecordKind",
+    "RecordedError",
+    "Retry",
+    "Step",
+    "began_at",
+    "called_in",
+    "failure_of",
+    "kind_of",
+    "name_in",
+    "name_of",
+    "retry_in",
+]
+
+#: What a record is: `step` (a function of the program), `retry` (the timer before its next attempt), `job` (a child job), `receive`,
+#: `message`, `call` (of the library: sleep, promise, result, rpc), `own` (what the library keeps for itself: gather, first, patched, now,
+#: uuid4, random), or None: it is no record of a workflow.
+RecordKind = Literal["step", "retry", "job", "receive", "message", "call", "own"]
 
 #: The tag of each job that is a workflow, with the value "true". A search finds workflows by it: the engine keeps the lifecycle of a
 #: job, but shows it nowhere.
 WORKFLOW_TAG = "resonate:workflow"
-#: The tag of a record: what was called.
+#: The tag of a record: the name of the call.
 NAME_TAG = "resonate:name"
 #: The tag of a receive and of a message: its topic.
 TOPIC_TAG = "resonate:topic"
+_PARENT_TAG = "resonate:parent"
 #: Code and message of a promise that was settled without an error, with its id.
 _SETTLED = {
     "rejected": ("Rejected", "{} was rejected"),
@@ -27,6 +48,12 @@ _SETTLED = {
     "rejected_timedout": ("TimeoutError", "the deadline of {} has passed"),
 }
 _RETRY = "retry "
+_OWN = frozenset({"gather", "first", "now", "uuid4", "random"})
+_OWN_WORD = "patched "
+_CALLS = frozenset({"sleep", "promise"})
+_CALL_WORDS = ("result ", "rpc ")
+#: The members of the param of a step.
+_OF_A_STEP = frozenset({"startedAt", "attempts"})
 
 
 @dataclass(frozen=True)
@@ -116,10 +143,90 @@ def began_at(promise: Mapping[str, Any]) -> int:
         (4000, 5000)
     """
     created_at = int(promise["createdAt"])
-    if NAME_TAG not in (promise.get("tags") or {}):
-        return created_at  # a promise of a program, whose param may be anything
-    told = decoded(promise.get("param") or {}).content
-    return _whole(told.get("startedAt"), 0, created_at) if isinstance(told, dict) else created_at
+    if kind_of(promise) not in ("step", "retry"):
+        return created_at  # the param is that of a job or of a program, and may be anything
+    return _whole(_param_of(promise).get("startedAt"), 0, created_at)
+
+
+def kind_of(promise: Mapping[str, Any]) -> RecordKind | None:
+    """Return what a record of a workflow is; None if it is none.
+
+    Args:
+        promise: As on the wire, or a row of a snapshot.
+
+    Example:
+        >>> from resonate_core.calls.workflow_records import kind_of
+        >>> kind_of({"id": "o:1", "tags": {"resonate:name": "first"}}), kind_of({"id": "o:2", "tags": {"resonate:name": "charge"}})
+        ('own', 'step')
+        >>> kind_of({"id": "o:@approval:#1", "tags": {"resonate:topic": "approval", "resonate:parent": "o"}})
+        'message'
+    """
+    tags = promise.get("tags") or {}
+    name = tags.get(NAME_TAG)
+    if not name:
+        if not tags.get(TOPIC_TAG):
+            return None
+        return "message" if promise["id"].startswith(f"{tags.get(_PARENT_TAG)}:@") else "receive"
+    if name.startswith(_RETRY) and tags.get("resonate:timer") == "true":
+        return "retry"
+    param = _param_of(promise)
+    if "startedAt" in param and param.keys() <= _OF_A_STEP:  # of whatever name
+        return "step"
+    if name in _OWN or name.startswith(_OWN_WORD):
+        return "own"
+    if name.startswith("job "):
+        return "job"
+    return "call" if name in _CALLS or name.startswith(_CALL_WORDS) else "step"
+
+
+def called_in(promise: Mapping[str, Any]) -> str:
+    """Return the name of a record, as `name_of`; of a message, its topic.
+
+    Args:
+        promise: As on the wire, or a row of a snapshot.
+    """
+    tags: Mapping[str, str] = promise.get("tags") or {}
+    return f"message {tags[TOPIC_TAG]}" if kind_of(promise) == "message" else name_in(tags)
+
+
+class Retry(NamedTuple):
+    """The timer before an attempt of a step.
+
+    Attributes:
+        step: The id of the step.
+        name: Its name.
+        failed: The number of the attempt that has failed.
+        error: What it has raised; None if it is not said.
+    """
+
+    step: str
+    name: str
+    failed: int
+    error: RecordedError | None
+
+
+def retry_in(promise: Mapping[str, Any]) -> Retry | None:
+    """Return what the timer before an attempt of a step says; None if a promise is none.
+
+    Args:
+        promise: As on the wire, or a row of a snapshot.
+
+    Example:
+        >>> from resonate_core.calls.workflow_records import retry_in
+        >>> retry_in({"id": "o:2:1", "tags": {"resonate:name": "retry charge", "resonate:timer": "true"}})
+        Retry(step='o:2', name='charge', failed=1, error=None)
+    """
+    if kind_of(promise) != "retry":
+        return None
+    step, _, number = promise["id"].rpartition(":")
+    if not (step and number.isascii() and number.isdigit()):
+        return None
+    return Retry(step, promise["tags"][NAME_TAG].removeprefix(_RETRY), int(number), _failure_of_retry(_param_of(promise)))
+
+
+def _param_of(promise: Mapping[str, Any]) -> Mapping[str, Any]:
+    content = decoded(promise.get("param") or {}).content
+    return content if isinstance(content, dict) else {}
 
 
 def _failure_in(content: Any) -> RecordedError | None:
@@ -133,13 +240,17 @@ def _failure_in(content: Any) -> RecordedError | None:
     return RecordedError(code, message if isinstance(message, str) else "", content.get("data"))
 
 
+def _failure_of_retry(param: Mapping[str, Any]) -> RecordedError | None:
+    return _failure_in(param.get("error")) or _failure_in(param)
+
+
 @dataclass(frozen=True)
 class Step:
     """One call of a workflow, as its history has it.
 
     Attributes:
         id: Of the record: that of the scope and the number of the call in it.
-        name: What was called, such as the name of a step, ``sleep``, ``receive approval`` or ``job order:pack``; empty if it is not said.
+        name: Of the call: the name of a step, or words such as ``sleep``, ``receive approval`` or ``job order:pack``. Empty: not said.
         state: That of the promise.
         result: The result, decoded; None if there is none. A value that is not JSON is its text or its bytes.
         error: Why it failed. Of a timer for the next attempt of a step, why the attempt before has failed. None: it has not.
@@ -175,13 +286,19 @@ class Step:
 
     @staticmethod
     def of(promise: Promise) -> Step:
-        """Return the step that a child of a job is. Any program may have made the record, so none is refused."""
-        name = name_of(promise)
-        param = decoded(promise.param.to_dict()).content
-        told: Mapping[str, Any] = param if isinstance(param, dict) else {}
+        """Return the step that a child of a job is. Any program may have made the record, so none is refused.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> rc.Step.of(store.promises.create("order-7:1", timeout=1000, tags={"resonate:name": "charge"})).name
+            'charge'
+        """
+        name, record = name_of(promise), promise.to_dict()
+        kind = kind_of(record)
+        told = _param_of(record) if kind in ("step", "retry") else {}
         error = failure_of(promise)
-        if error is None and name.startswith(_RETRY):
-            error = _failure_in(told.get("error")) or _failure_in(told)
+        if error is None and kind == "retry":
+            error = _failure_of_retry(told)
         return Step(
             id=promise.id,
             name=name,

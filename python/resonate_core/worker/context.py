@@ -35,6 +35,7 @@ class JobContext:
         progress: The reports of this attempt; None: there are none.
         notify: Called by each `report`; None: the worker finds the reports by itself.
         workflows: What the workflows of the worker share; None: the job is none.
+        trace: Opens spans below that of this attempt; None: it has none.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -59,6 +60,7 @@ class JobContext:
         "started_at",
         "stopping",
         "timeout",
+        "trace",
         "worker",
         "workflows",
     )
@@ -85,6 +87,7 @@ class JobContext:
         self._reader = reader
         self._dependencies: Dependencies[Any] | None = None
         self.workflows: Any = None
+        self.trace: Any = None
 
     def __repr__(self) -> str:
         return f"JobContext(id={self.id!r}, type={self.type!r}, attempt={self.attempt}, reason={self.reason!r})"

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -50,7 +51,7 @@ class Executor:
         self._beside = parts.environment.beside
         self._around: list[Middleware] = []  # around each handler
         self._workflows = WorkflowSupport(
-            parts.client, parts.settings.steps, live=True, beside=self._beside, name=parts.settings.name
+            parts.client, parts.settings.steps, live=True, beside=self._beside, name=parts.settings.name, later=self._later
         )
         self.ready: deque[WorkItem] = deque()
         self.unreported: deque[tuple[Attempt, Outcome]] = deque()
@@ -67,6 +68,10 @@ class Executor:
         self._threads_only = not parts.registry.has_async
         settings = parts.settings
         self._pool = parts.environment.handler_pool(settings.concurrency, self._run_in_thread, f"{settings.name}-job")
+
+    def _later(self, seconds: float, function: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the worker has ended
+            self._loop.call_soon_threadsafe(self._loop.call_later, seconds, function)
 
     @property
     def slots(self) -> int:

@@ -9,13 +9,14 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from contextvars import Context
 from typing import Any
 
 from ..base.extras import how_to_install
 from .context import BatchContext, JobContext
-from .outcomes import Snooze, decisive, was_called_off
+from .outcomes import Outcome, Snooze, decisive, was_called_off
 
-__all__ = ["FIELDS", "Tracing", "tracing"]
+__all__ = ["FIELDS", "StepSpan", "StepTraces", "Tracing", "tracing"]
 
 #: The names of tags, as of the headers of W3C Trace Context.
 FIELDS = ("traceparent", "tracestate")
@@ -46,17 +47,22 @@ def tracing(enabled: bool | None) -> Tracing | None:
 
 
 class Tracing:
-    """Spans of the messaging conventions: PRODUCER around an enqueue, CONSUMER around an attempt."""
+    """Spans of the messaging conventions: PRODUCER around an enqueue, CONSUMER around an attempt.
+
+    Attributes:
+        attach: Makes a context of OpenTelemetry the current one of the context variables that hold there.
+    """
 
     def __init__(self) -> None:
         from opentelemetry import trace
-        from opentelemetry.context import Context
+        from opentelemetry.context import Context as Carried, attach
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         self._trace = trace
         self._tracer = trace.get_tracer(_NAME)
         self._propagator = TraceContextTextMapPropagator()
-        self._root = Context()
+        self._root = Carried()
+        self.attach = attach
 
     @contextlib.contextmanager
     def producing(
@@ -103,6 +109,17 @@ class Tracing:
     def _context(self, job: JobContext) -> Any:
         return self._propagator.extract(job.job.tags or {}, self._root)
 
+    def begin(self, name: str, parent: Any, attributes: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Begin a span within the program; return it, and the context in which it is the current one.
+
+        Args:
+            name: Its name.
+            parent: The context with the span above it.
+            attributes: Its attributes.
+        """
+        span = self._tracer.start_span(name, context=parent, attributes=dict(attributes))
+        return span, self._trace.set_span_in_context(span, parent)
+
     @contextlib.contextmanager
     def _consuming(self, job: JobContext | BatchContext, parent: Any, links: list[Any], more: dict[str, Any]) -> Iterator[None]:
         trace = self._trace
@@ -115,15 +132,86 @@ class Tracing:
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
+            if isinstance(job, JobContext) and job.workflows is not None:
+                job.trace = StepTraces(self, job)
             try:
                 yield
             except BaseException as error:
-                decided = decisive(error)
-                if not (was_called_off(error) or isinstance(decided, Snooze)):
-                    span.record_exception(error)
-                    span.set_attribute("error.type", getattr(decided, "code", None) or type(error).__qualname__)
-                    span.set_status(trace.Status(trace.StatusCode.ERROR, str(error)))
+                self.failed(span, error)
                 raise
+            if isinstance(job.result, Outcome) and job.result.error is not None:  # of a workflow that was ended against its will
+                self.failed(span, job.result.error)
+
+    def failed(self, span: Any, error: BaseException) -> None:
+        """Record in a span what was raised, unless that is no failure."""
+        decided = decisive(error)
+        if not (was_called_off(error) or isinstance(decided, Snooze)):
+            span.record_exception(error)
+            span.set_attribute("error.type", getattr(decided, "code", None) or type(error).__qualname__)
+            span.set_status(self._trace.Status(self._trace.StatusCode.ERROR, str(error)))
+
+
+class StepTraces:
+    """The spans of the steps of one attempt of a workflow, below its span. Steps that are replayed do not run, and have none.
+
+    Make it where the span of the workflow is the current one.
+
+    Args:
+        tracing: That of the worker.
+        job: The attempt.
+    """
+
+    def __init__(self, tracing: Tracing, job: JobContext) -> None:
+        from opentelemetry import context
+
+        self._tracing = tracing
+        self._contexts = context
+        self._of_workflow = context.get_current()
+        self._attributes = {"messaging.system": _SYSTEM, "messaging.message.id": job.id, "resonate.job.type": job.type}
+
+    def enter(self) -> None:
+        """Make the span of the workflow the current one of the context variables that hold here."""
+        self._contexts.attach(self._of_workflow)
+
+    def begin(self, variables: Context, name: str, id: str, attempt: int) -> StepSpan:
+        """Begin the span of an attempt of a step.
+
+        Args:
+            variables: The context variables of the code that calls the step.
+            name: Of the step.
+            id: Of its record.
+            attempt: The number of the attempt.
+        """
+        of_step = {"resonate.step.name": name, "resonate.step.id": id, "resonate.step.attempt": attempt}
+        parent = variables.run(self._contexts.get_current)
+        return StepSpan(self._tracing, f"step {name}", parent, self._attributes | of_step)
+
+
+class StepSpan:
+    """The span of one attempt of a step.
+
+    Args:
+        tracing: That of the worker.
+        name: Of the span.
+        parent: The context of OpenTelemetry with the span above it.
+        attributes: Of the span.
+    """
+
+    def __init__(self, tracing: Tracing, name: str, parent: Any, attributes: Mapping[str, Any]) -> None:
+        self._tracing = tracing
+        self._span, self._context = tracing.begin(name, parent, attributes)
+
+    def enter(self) -> None:
+        """Make it the current span of the context variables that hold here: those of the step."""
+        self._tracing.attach(self._context)
+
+    def failed(self, error: BaseException) -> None:
+        """Record what the attempt has raised."""
+        self._tracing.failed(self._span, error)
+
+    def end(self) -> None:
+        """End it."""
+        self._span.end()
 
 
 def _attributes(operation: str, kind: str, queue: str, type: str) -> dict[str, Any]:

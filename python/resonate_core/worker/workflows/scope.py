@@ -269,8 +269,16 @@ def scope_here(called: str) -> Scope | None:
     return scope
 
 
-def inside(scope: Scope, function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function in a copy of the context of a scope, in which calls are plain ones."""
+def inside(scope: Scope, function: Callable[[], Any], span: Any = None) -> Any:
+    """Call a function in a copy of the context of a scope, in which calls are plain ones.
+
+    Args:
+        scope: The scope.
+        function: The function.
+        span: That of the step that the function is; None: it has none.
+    """
     context = scope.context.copy()
     context.run(current_scope.set, None)
-    return context.run(function, *args)
+    if span is not None:
+        context.run(span.enter)
+    return context.run(function)

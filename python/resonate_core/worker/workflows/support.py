@@ -6,10 +6,12 @@ import asyncio
 import concurrent.futures
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..._core import Job
 from ..job_source import JobSource
+from .steps_under_way import StepsUnderWay
 
 __all__ = ["MOST_PARKED", "ParkedRun", "WorkflowSupport"]
 
@@ -32,6 +34,7 @@ class WorkflowSupport:
 
     Attributes:
         thread_slot: Bounds the steps that `def` workflows run at once in threads of their own.
+        under_way: The steps that run.
 
     Args:
         client: Of their jobs.
@@ -40,12 +43,22 @@ class WorkflowSupport:
             A drain replays instead, so that a test finds code that is not deterministic.
         beside: Whether synchronous steps run in threads.
         name: Of the worker, for its threads.
+        later: As of `StepsUnderWay`.
     """
 
-    def __init__(self, client: JobSource, steps: int, live: bool, beside: bool, name: str) -> None:
+    def __init__(
+        self,
+        client: JobSource,
+        steps: int,
+        live: bool,
+        beside: bool,
+        name: str,
+        later: Callable[[float, Callable[[], None]], object] | None = None,
+    ) -> None:
         self.client = client
         self.live = live
         self.steps = steps
+        self.under_way = StepsUnderWay(later)
         self._beside = beside and live
         self._name = name
         self._slot: asyncio.Semaphore | None = None
