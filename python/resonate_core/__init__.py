@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from resonate_core.calls.delivery import Subscription
     from resonate_core.calls.graph import AsyncGraph, Graph
     from resonate_core.calls.graph_nodes import Node
+    from resonate_core.calls.workflow_records import Step
     from resonate_core.client import connect
     from resonate_core.explain.diff import Diff, diff
     from resonate_core.explain.reasons import Why
@@ -135,6 +136,7 @@ __all__ = [
     "Schedule",
     "SchedulePage",
     "Schedules",
+    "Step",
     "Store",
     "StoreBusy",
     "StoreError",
@@ -177,6 +179,7 @@ _LATER = {
     "QueueGroups": "resonate_core.base.queue_options",
     "QueueOptions": "resonate_core.base.queue_options",
     "QueueRate": "resonate_core.base.queue_options",
+    "Step": "resonate_core.calls.workflow_records",
     "Subscription": "resonate_core.calls.delivery",
     "Why": "resonate_core.explain.reasons",
     "connect": "resonate_core.client",

@@ -37,6 +37,7 @@ def fill(store: rc.Store) -> None:
     reserved["value"] = {"code": "NoStock", "message": "sold out"}
     store.jobs.record("order-7", job.version, [charged, reserved])
     store.jobs.receive("order-7", job.version, "order-7:3", "approval", timeout_in=72 * HOUR)
+    store.jobs.report("order-7", job.version, lines="charge was tried again")
     store.jobs.suspend("order-7", job.version, ["order-7:3"])
     store.jobs.enqueue("order:fulfil", id="order-8", queue="shop", lifecycle="workflow", tags=tags)
     store.jobs.enqueue("email:send", id="mail-1", queue="shop")
@@ -70,7 +71,7 @@ def test_list(run: Run, shop: tuple[rc.Store, list[str]]) -> None:
         assert [job["id"] for job in found] == ["order-7"], filters
     assert run("workflows", "list", "--type", "email:send", *flags).out == ""
     assert len(lines(run("workflows", "list", "--queue", "shop", "--all", *flags).out)) == 2
-    assert run("workflows", "list", "--state", "waitin", *flags).err.endswith("did you mean waiting?\n")
+    assert run("workflows", "list", "--state", "waitingg", *flags).err.endswith("did you mean waiting?\n")
     wrong = run("workflows", "list", "--tag", f"{WORKFLOW_TAG}=no", *flags)
     assert (wrong.code, wrong.err) == (
         2,
@@ -81,8 +82,9 @@ def test_list(run: Run, shop: tuple[rc.Store, list[str]]) -> None:
 def test_show(run: Run, shop: tuple[rc.Store, list[str]]) -> None:
     _, flags = shop
     rows = lines(run("workflows", "show", "order-7", *flags).out)
-    record = {row[0]: row[1] for row in rows if row[0] != "step"}
-    assert (record["state"], record["awaits"], record["steps"]) == ("waiting", "order-7:3", "3") or record["awaits"] == "order-7:3"
+    record = {row[0]: row[1] for row in rows if row[0] not in ("step", "line")}
+    assert (record["state"], record["awaits"], record["steps"]) == ("waiting", "order-7:3", "3")
+    assert [row[2:] for row in rows if row[0] == "line"] == [["1", "charge was tried again"]]
     steps = [row[1:] for row in rows if row[0] == "step"]
     assert [[*row[:3], *row[5:]] for row in steps] == [
         ["order-7:1", "charge", "resolved", steps[0][5], "3", '"r-1"'],

@@ -68,8 +68,8 @@ def id_of_fork(id: str) -> str:
 class Workflows:
     """The workflows of a store: ``store.workflows``, or ``rc.connect(url).workflows``.
 
-    A worker runs them (`resonate_core.workflow`); here they are watched and influenced from outside. A workflow is a job: what is not
-    here, such as `run` of an archived one, is in ``store.jobs``.
+    A worker runs them (`resonate_core.workflow`); these calls watch and change them from outside. A workflow is a job: ``store.jobs`` has
+    the other calls, such as `run` for an archived one.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -153,11 +153,11 @@ class Workflows:
     def fork(self, id: str, from_step: str, new_id: str | None = None) -> Job:
         """Start a copy of a workflow that has the results of the steps before one of them, and runs on from there.
 
-        The workflow itself stays as it is. A fork is how to try a mended function, or another message, on what has happened.
+        The workflow itself stays as it is. A fork is how to try a corrected function, or another message, on a real history.
 
         Args:
             id: Of the workflow.
-            from_step: The id of the step at which the copy goes on, as `history` has it.
+            from_step: The id of the step at which the copy continues, as `history` has it.
             new_id: Of the copy; default: one is made, which begins with that of the workflow.
 
         Returns:
@@ -306,7 +306,7 @@ class AsyncWorkflows:
             progress.check(cursor, len(page))
 
     async def fork(self, id: str, from_step: str, new_id: str | None = None) -> Job:
-        """Start a copy of a workflow that goes on at a step: see `Workflows.fork`."""
+        """Start a copy of a workflow that continues at a step: see `Workflows.fork`."""
         return await self._of.jobs.fork(id, from_step, id_of_fork(id) if new_id is None else new_id)
 
     async def cancel(self, id: str) -> Job:

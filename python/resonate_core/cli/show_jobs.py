@@ -86,7 +86,7 @@ def show_jobs(out: Output, data: dict[str, Any], *, columns: Sequence[str] = _LI
         out: Where.
         data: Of the answer.
         columns: The members that a pipe gets.
-        noun: What they are called.
+        noun: The word for one of them.
     """
     if out.as_json:
         out.json(data)

@@ -20,7 +20,7 @@ from resonate_core.cli.jobs_actions import CANCEL, EVERY, YES, act
 from resonate_core.cli.jobs_listing import NEWEST, SINCE, UNTIL, Pages, list_matching
 from resonate_core.cli.jobs_options import JOB_STATE, QUEUE, TYPE
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, RAW, TAGS
-from resonate_core.cli.show_jobs import show_job, show_jobs
+from resonate_core.cli.show_jobs import show_job, show_jobs, show_lines
 from resonate_core.cli.show_workflows import show_steps, step_document
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.tree import tree
@@ -82,7 +82,7 @@ def show(
     id: ID,
     last: Annotated[int | None, typer.Option("--last", metavar="NUMBER", help="only so many steps, the last ones", min=1)] = None,
 ) -> None:
-    """Show a workflow and its steps: names, states, durations, attempts, results and errors."""
+    """Show a workflow, its steps (names, states, durations, attempts, results and errors), and the lines that it reported."""
     data = session.target.send("job.get", {"id": id})
     records = session.target.pages("job.history", "promises", {"id": id, "limit": 1000})
     steps: Iterable[Step] = (Step.of(Promise.from_dict(record)) for record in records)
@@ -93,6 +93,7 @@ def show(
         return
     show_job(session.out, data)
     show_steps(session.out, steps)
+    show_lines(session.out, data["job"].get("report", {}).get("lines", []))
 
 
 on_store(app, "tree", Access.READ, dialects=DIALECTS[:1])(tree)
@@ -146,7 +147,10 @@ def fork(
     step: Annotated[
         str,
         typer.Argument(
-            metavar="STEP", help="id of the step at which the fork goes on, as in show", show_default=False, autocompletion=step_ids
+            metavar="STEP",
+            help="id of the step at which the fork continues, as in show",
+            show_default=False,
+            autocompletion=step_ids,
         ),
     ],
     new_id: Annotated[
