@@ -251,16 +251,22 @@ class _Loop:
         return self
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-            return self._loop.run_until_complete(coroutine)
-        coroutine.close()
-        raise RuntimeError("an event loop runs in this thread: use `await worker.run_until_idle_async()`")
+        if _runs_a_loop():
+            coroutine.close()
+            raise RuntimeError("an event loop runs in this thread: use `await worker.run_until_idle_async()`")
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        return self._loop.run_until_complete(coroutine)
 
     def __exit__(self, *raised: object) -> None:
         if self._loop is not None:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
+
+
+def _runs_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

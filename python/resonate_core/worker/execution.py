@@ -124,6 +124,11 @@ class Execution:
         """Whether it runs in an event loop; otherwise in a thread."""
         return self.task is not None and self.task.is_async
 
+    @property
+    def is_workflow(self) -> bool:
+        """Whether its handler is a workflow."""
+        return self.task is not None and self.task.is_workflow
+
     def run(self, middleware: Iterable[Middleware], finish: Finish) -> Ended:
         """Call a synchronous handler in the scope. This never raises, so that the slot always becomes free.
 

@@ -18,6 +18,7 @@ from .execution import Attempt
 from .job_source import MOST, NOT_HELD, JobSource
 from .outcomes import TIMED_OUT, Outcome, unstorable, unwritable
 from .report_buffer import ReportBuffer
+from .tracebacks import of_program
 
 __all__ = ["Counts", "Seen", "note_completed", "report", "report_all_but_last", "send_progress"]
 
@@ -254,6 +255,8 @@ def _log_attempt(level: int, attempt: Attempt, text: str, *values: object, raise
         return
     named = {"job": attempt.id, "type": attempt.job.type, "attempt": attempt.context.attempt}
     more = {} if raised is None else {"failure": raised.error}
-    shown = raised.error if raised is not None and _log.isEnabledFor(logging.DEBUG) else None
+    shown: Any = raised.error if raised is not None and _log.isEnabledFor(logging.DEBUG) else None
+    if raised is not None and raised.error is not None and attempt.execution.is_workflow:  # mostly a step has failed, without a traceback
+        shown = type(raised.error), raised.error, of_program(raised.error.__traceback__)
     head = "job %s of type %s, attempt %d, "
     _log.log(level, head + text, *named.values(), *values, exc_info=shown, extra=named | more)

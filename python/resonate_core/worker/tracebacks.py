@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import os
 import textwrap
 import traceback
 from types import TracebackType
 
-__all__ = ["MESSAGE_KEPT", "TRACEBACK_KEPT", "bounded", "described", "traced"]
+__all__ = ["MESSAGE_KEPT", "TRACEBACK_KEPT", "bounded", "described", "of_program", "traced"]
 
 #: The most characters of a message, and of a traceback with its messages.
 MESSAGE_KEPT, TRACEBACK_KEPT = 4000, 8000
@@ -20,6 +22,13 @@ _PARTS, _DEPTH = 15, 5
 _LEAST_ROOM = 300
 #: The least room of an exception of a group, if not all of them can be written.
 _ROOM_OF_A_PART = 700
+
+_HERE = os.path.dirname(__file__)
+#: The files through which a call of a workflow leads before it comes to the function of the program.
+_MACHINERY = (
+    *(os.path.join(_HERE, name) for name in ("workflows" + os.sep, "execution.py", "workflow_task.py")),
+    os.path.dirname(concurrent.futures.__file__),
+)
 
 _CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
@@ -93,6 +102,26 @@ def traced(error: BaseException, most: int = TRACEBACK_KEPT) -> str:
     """
     text = _chain(error, most, 0)
     return text if len(text) <= most else text[-most:]
+
+
+def of_program(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the frames of the library that runs workflows; as it is, if it has no others.
+
+    Example:
+        >>> from resonate_core.worker.tracebacks import of_program
+        >>> of_program(None) is None
+        True
+    """
+    kept: list[TracebackType] = []
+    each = trace
+    while each is not None:
+        if not each.tb_frame.f_code.co_filename.startswith(_MACHINERY):
+            kept.append(each)
+        each = each.tb_next
+    made: TracebackType | None = None
+    for one in reversed(kept):
+        made = TracebackType(made, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return trace if made is None else made
 
 
 def _chain(error: BaseException, room: int, depth: int) -> str:

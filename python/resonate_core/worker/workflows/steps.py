@@ -14,15 +14,16 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from ...base.step_lines import raised_line
 from ...calls.values import Duration, milliseconds
-from ...errors import Invalid
+from ...errors import Invalid, StoreError
 from ..conversion import read_hints
 from ..groups import is_retried
 from ..option_values import flag, text, whole
 from ..outcomes import Retry, decisive
 from ..signature import is_async, is_generator
 from ..task_rules import RetryOn, retry_predicate
+from ..tracebacks import of_program
 from .calls import Call
-from .failures import RunEnded, failed, recorded_failure
+from .failures import RunEnded, failed, recorded_failure, text_of
 from .operations import Invoke, Pause, Performance, Record, Wait
 from .records import NAME_TAG, Reader, is_pending, settled
 from .scope import Scope, scope_here
@@ -36,6 +37,8 @@ _log = logging.getLogger("resonate_core.workflow")
 #: The longest delay before a retry, and the shortest that is a recorded timer (ms).
 _LONGEST_DELAY, _RECORDED_DELAY = 3_600_000, 10_000
 _FIRST_DELAY = 1000
+#: The most attempts of which a replay looks for timers with gaps between them.
+_MOST_SOUGHT = 1000
 
 
 class Step:
@@ -183,23 +186,26 @@ class StepCall(Call[R]):
             except RunEnded:
                 raise
             except Exception as error:
+                error.__traceback__ = of_program(error.__traceback__)
                 yield from self._retry(error, attempt, started)
                 attempt += 1
                 continue
             try:
                 stored, value = step.reader().checked(result)
-            except Exception as error:
-                failure = {"code": "InvalidResult", "message": f"what step {step.name} returned cannot be stored: {error}"}
+                yield Record([settled(id, step.name, "resolved", stored, _param(started, attempt))])
+            except (StoreError, OSError):
+                raise
+            except Exception as error:  # it has no JSON, or the store refuses it
+                failure = {"code": "InvalidResult", "message": f"what step {step.name} returned cannot be stored: {text_of(error)}"}
                 self._logged(failure, attempt, error)
                 yield from self._fail(failure, started, attempt, error)
-            yield Record([settled(id, step.name, "resolved", stored, _param(started, attempt))])
             return value
 
     def _failed_attempts(self) -> int:
         """The number of the last attempt that is known to have failed: here, or with a timer. Those before it may have none."""
         records, number = self.run.records, 1
         if self.run.replaying:
-            while number <= self.step.retries or f"{self.id}:{number}" in records:
+            while number <= min(self.step.retries, _MOST_SOUGHT) or f"{self.id}:{number}" in records:
                 if f"{self.id}:{number}" in records:
                     self._failed = max(self._failed, number)
                 number += 1
