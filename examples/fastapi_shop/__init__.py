@@ -1,7 +1,7 @@
-"""A shop on FastAPI: orders in a database, and what happens to them as durable jobs and workflows.
+"""A shop on FastAPI: orders in a database, and what happens to them as durable workflows and jobs.
 
-It needs Python 3.12 or newer, the extras ``fastapi`` and ``sdk``, SQLAlchemy, and a driver: aiosqlite for a file, asyncpg for
-PostgreSQL (``docs/examples.md``). From the folder ``examples``::
+It needs the extra ``fastapi``, SQLAlchemy, and a driver: aiosqlite for a file, asyncpg for PostgreSQL (``docs/examples.md``). From the
+folder ``examples``::
 
     uvicorn fastapi_shop.app:app                               # the pages, and a worker in the same process
     SHOP_WORKER=0 uvicorn fastapi_shop.app:app --workers 4     # the pages alone, in four processes

@@ -1,11 +1,10 @@
-"""The pages of the shop: an order and its job are written in one transaction, and a page waits for the result."""
+"""The pages of the shop: an order and its workflow begin in one transaction, and a page waits for the result."""
 
 from __future__ import annotations
 
 import json
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, HTTPException
@@ -18,7 +17,7 @@ from . import settings
 from .orders import Order, database, session
 from .pages import order_page, shop_page
 from .waiting import settled
-from .work import start, worker, workflow_id, workflows
+from .work import fulfil, worker, workflow_id
 
 __all__ = ["app"]
 
@@ -28,19 +27,7 @@ STREAM_LIFETIME = 20.0
 LOOK = 1.0
 
 resonate = Resonate(settings.STORE, worker=worker, run_worker=settings.RUN_WORKER)
-
-
-@asynccontextmanager
-async def workflows_beside(app: FastAPI) -> AsyncIterator[None]:
-    """The lifespan of the workflows of this process, if it runs any."""
-    if not settings.RUN_WORKER:
-        yield
-        return
-    async with workflows(resonate.store):
-        yield
-
-
-app = FastAPI(title="A durable shop", lifespan=combine_lifespans(database, resonate.lifespan, workflows_beside))
+app = FastAPI(title="A durable shop", lifespan=combine_lifespans(database, resonate.lifespan))
 app.add_route("/ready", resonate.ready)
 
 
@@ -59,12 +46,12 @@ async def shop() -> HTMLResponse:
 
 @app.post("/orders", status_code=201)
 async def place(new: NewOrder, background: BackgroundJobs) -> dict[str, str]:
-    """Places an order: its row and its job are committed together, or neither is."""
+    """Places an order: its row and its workflow are committed together, or neither is."""
     id = uuid.uuid4().hex[:12]
     async with session.begin() as db:
         db.add(Order(id=id, item=new.item, email=new.email))
-        await background.submit(db, start, id, id=f"start:{id}")
-        if new.item == "coffee":  # whatever fails before the commit takes the row and the job back
+        await background.submit(db, fulfil, id, id=workflow_id(id))
+        if new.item == "coffee":  # whatever fails before the commit takes the row and the workflow back
             raise HTTPException(409, "there is no coffee")
     return {"id": id, "page": f"/orders/{id}"}
 

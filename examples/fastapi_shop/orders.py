@@ -13,7 +13,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from . import settings
 
-__all__ = ["Mail", "Order", "database", "record_mail", "session", "set_status"]
+__all__ = ["Customer", "Mail", "Order", "database", "hand_over", "record_mail", "session", "set_status"]
 
 
 class _Base(DeclarativeBase):
@@ -36,6 +36,14 @@ class Mail(_Base):
     __tablename__ = "shop_mails"
     order_id: Mapped[str] = mapped_column(primary_key=True)
     text: Mapped[str]
+
+
+class Customer(_Base):
+    """Somebody who has got parcels, and how many."""
+
+    __tablename__ = "shop_customers"
+    email: Mapped[str] = mapped_column(primary_key=True)
+    parcels: Mapped[int]
 
 
 #: Opens sessions while the lifespan of `database` runs.
@@ -63,8 +71,22 @@ async def set_status(order: str, status: str) -> None:
         await db.execute(update(Order).where(Order.id == order).values(status=status))
 
 
+def _insert(table: type[_Base]) -> Any:
+    """An INSERT that may have an ON CONFLICT."""
+    return (sqlite if settings.DATABASE.startswith("sqlite") else postgresql).insert(table)
+
+
 async def record_mail(order: str, text: str) -> None:
     """Record an email, once for each order."""
-    dialect = sqlite if settings.DATABASE.startswith("sqlite") else postgresql
     async with session.begin() as db:
-        await db.execute(dialect.insert(Mail).values(order_id=order, text=text).on_conflict_do_nothing())
+        await db.execute(_insert(Mail).values(order_id=order, text=text).on_conflict_do_nothing())
+
+
+async def hand_over(db: AsyncSession, order: str) -> int:
+    """Give the parcel to the courier, in the transaction of the caller; return how many parcels the customer has got."""
+    found = await db.get_one(Order, order)
+    found.status = "shipped"
+    counted = _insert(Customer).values(email=found.email, parcels=1)
+    counted = counted.on_conflict_do_update(index_elements=[Customer.email], set_={"parcels": Customer.parcels + 1})
+    parcels: int = (await db.execute(counted.returning(Customer.parcels))).scalar_one()
+    return parcels

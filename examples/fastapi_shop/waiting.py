@@ -20,7 +20,7 @@ async def settled(store: rc.Store, id: str, timeout: float) -> rc.Promise | None
             return await store.aio.wait(id, timeout=max(0.0, until - loop.time()))
         except TimeoutError:
             return None
-        except rc.NotFound:  # its order is placed, and the job that begins the workflow has not run yet
+        except rc.NotFound:  # its order is committed, and the store has not run its request yet
             if loop.time() >= until:
                 return None
             await asyncio.sleep(min(_PAUSE, until - loop.time()))

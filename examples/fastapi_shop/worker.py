@@ -10,7 +10,7 @@ import resonate_core as rc
 
 from . import settings
 from .orders import database
-from .work import worker, workflows
+from .work import worker
 
 __all__ = ["main"]
 
@@ -19,7 +19,7 @@ async def main() -> None:
     """Runs jobs and workflows until a signal arrives."""
     with rc.Store(settings.STORE) as store:
         worker.bind(store)
-        async with database(), workflows(store):
+        async with database():
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, worker.stop)
             await worker.serve()
