@@ -13,7 +13,6 @@ from .calling import Upcast
 from .execution import Middleware, as_middleware
 from .graphs import WorkerGraph
 from .job_source import JobSourceOwner
-from .listening import Listening
 from .option_values import name_or_none, text
 from .options import OPTIONS, JobOptions, PeriodicOptions, TaskOptions
 from .periodic import Periodic
@@ -21,7 +20,7 @@ from .probes import refuse_options
 from .task_rules import RetryOn, refuse_unknown, require_key
 from .tasks import BatchTask, WorkerTask
 from .tracing import Tracing, tracing as make_tracing
-from .workflow_task import WorkflowTask
+from .workflow_registry import WorkflowRegistry, name_of_type
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -35,14 +34,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _name(type: str | Callable[..., Any] | None, function: Callable[..., Any]) -> str:
-    """The type of a handler's jobs: the given one, or module and name of the function."""
-    if type is not None and not callable(type):
-        return text("type", type)
-    return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(function))}"
-
-
-class Registry(Listening):
+class Registry(WorkflowRegistry):
     """The handlers of a `Worker`.
 
     Args:
@@ -177,7 +169,7 @@ class Registry(Listening):
         def register(function: Callable[..., Any]) -> WorkerTask[Any, Any]:
             made: WorkerTask[Any, Any] = WorkerTask(
                 self._clients,
-                _name(type, function),
+                name_of_type(type, function),
                 function,
                 lifecycle=self.lifecycle,
                 retry_on=retry_on,
@@ -188,90 +180,6 @@ class Registry(Listening):
                 options=options,
             )
             return self._add(made)
-
-        decorates = not callable(type)
-        return register if decorates else register(type)  # type: ignore[arg-type]
-
-    @overload
-    def workflow(self, type: Callable[P, R], /) -> WorkflowTask[P, R]: ...
-
-    @overload
-    def workflow(
-        self,
-        type: str | None = None,
-        /,
-        *,
-        unpack: bool | None = None,
-        upcast: Upcast | None = None,
-        **options: Unpack[TaskOptions],
-    ) -> Callable[[Callable[P, R]], WorkflowTask[P, R]]: ...
-
-    def workflow(
-        self,
-        type: str | Callable[..., Any] | None = None,
-        /,
-        *,
-        unpack: bool | None = None,
-        upcast: Upcast | None = None,
-        **options: Unpack[TaskOptions],
-    ) -> Any:
-        """Register a workflow; a decorator, with or without arguments.
-
-        A workflow is a job whose function is durable. What its steps return is recorded; after a crash, a deploy or a year of sleep
-        the function runs again from its beginning, takes the records and goes on behind the last one. Its effects belong into steps
-        (`resonate_core.workflow.step`). The function is an `async def`, or a `def` that imports the calls from
-        `resonate_core.workflow.blocking`. Its jobs have the lifecycle `workflow`, unless the options say otherwise.
-
-        Args:
-            type: As of `task`.
-            unpack: As of `task`.
-            upcast: As of `task`.
-            options: As of `task`, except for `group`.
-
-        Raises:
-            Invalid: The type has a handler already, or there is a group.
-            TypeError: An option that tasks do not have, or an annotation that JSON cannot hold.
-
-        Example:
-            >>> from datetime import timedelta
-            >>> from resonate_core.workflow import receive, sleep, step
-            >>> store = rc.Store(clock=rc.ManualClock())
-            >>> worker = rc.worker.Worker(store)
-            >>> @step
-            ... async def mail(to: str, text: str) -> None:
-            ...     print(text, "to", to)
-            >>> @worker.workflow("onboard")
-            ... async def onboard(user: str) -> bool:
-            ...     await mail(user, "welcome")
-            ...     clicked = await receive("click", type=bool, timeout=timedelta(days=3), default=False)
-            ...     if not clicked:
-            ...         await mail(user, "a reminder")
-            ...     return clicked
-            >>> _ = onboard.using(id="onboard-ada").delay("ada")
-            >>> worker.run_until_idle(advance=True).runs[-1].result
-            welcome to ada
-            a reminder to ada
-            False
-        """
-
-        def register(function: Callable[..., Any]) -> WorkflowTask[Any, Any]:
-            if options.get("group") is not None:
-                raise Invalid(
-                    f"group must be None for a workflow, got {options['group']!r}: its job is suspended and woken by itself"
-                )
-            made: WorkflowTask[Any, Any] = WorkflowTask(
-                self._clients,
-                _name(type, function),
-                function,
-                lifecycle="workflow",
-                unpack=unpack,
-                upcast=upcast,
-                names=sys._getframe(1 if decorates else 2).f_locals,
-                tracing=self.tracing,
-                options=options,
-            )
-            self._add(made)
-            return made
 
         decorates = not callable(type)
         return register if decorates else register(type)  # type: ignore[arg-type]
@@ -340,7 +248,7 @@ class Registry(Listening):
         def register(function: Callable[..., Any]) -> WorkerTask[Any, Any]:
             made: WorkerTask[Any, Any] = BatchTask(
                 self._clients,
-                _name(type, function),
+                name_of_type(type, function),
                 function,
                 lifecycle=self.lifecycle,
                 retry_on=retry_on,

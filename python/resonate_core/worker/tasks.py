@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import logging
 import types
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .._core import Job, Jobs
-from ..calls.call import Call
 from ..calls.graph import jobs_then
 from ..calls.graph_nodes import Node, ToRun, ids_of
-from ..calls.made import call, data_of, together
+from ..calls.made import data_of, together
 from ..calls.values import milliseconds
 from ..errors import Invalid
 from ..submission import DEFAULT_SCHEMA, submit
 from .calling import BatchCall, HandlerCall, Read, Upcast, is_async
+from .child_jobs import ChildJobs
 from .groups import is_retried
 from .job_source import JobSourceOwner, T
 from .option_values import text
@@ -28,9 +27,6 @@ from .results import refuse_future
 from .signature import is_generator, wraps_async
 from .task_rules import RetryOn, refuse_unknown, require_key, retry_predicate
 from .tracing import Tracing
-from .workflows.calls import ChildCall
-from .workflows.records import Reader
-from .workflows.scope import scope_here
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,7 +38,7 @@ R_co = TypeVar("R_co", covariant=True)
 _log = logging.getLogger("resonate_core.worker")
 
 
-class WorkerTask(Generic[P, R_co]):
+class WorkerTask(ChildJobs[P, R_co]):
     """A handler under its name; `Worker.task` makes it. A call calls the function that it was made from.
 
     Attributes:
@@ -105,7 +101,6 @@ class WorkerTask(Generic[P, R_co]):
         if options or lifecycle is not None:
             refuse_options(type, {"lifecycle": lifecycle, **options})
         self._preset: dict[str, Any] = {}  # by `using`
-        self._reader: Reader | None = None
         self._bind(function, unpack, upcast, names)
         refuse_future(type, function, self.handler.hints)
         self.invoke: Callable[[Any], Any] = self.handler.invoke
@@ -171,111 +166,6 @@ class WorkerTask(Generic[P, R_co]):
             resonate_core.errors.Invalid: payload of a job of type 'email:send': to: Expected `str`, got `int`
         """
         return self.enqueue(self._payload_of(args, kwargs))
-
-    @overload
-    def call(self: WorkerTask[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> ChildCall[T]: ...
-
-    @overload
-    def call(self: WorkerTask[P, T], *args: P.args, **kwargs: P.kwargs) -> ChildCall[T]: ...
-
-    def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function as a child job of the workflow that calls this: another worker may run it.
-
-        Await it for its result; in a `def` workflow, `result` waits.
-
-        Its options come by `using`; its id is that of the call. If it fails it is `failed`, unless ``on_exhausted`` says otherwise,
-        and it is cancelled with the workflow, unless ``cancel_with_awaiters`` is False.
-
-        Args:
-            args: As of the function.
-            kwargs: As of the function.
-
-        Raises:
-            RuntimeError: No workflow runs here: use `delay`.
-            StepFailed: When awaited: the job has failed, was cancelled, or was refused (such as by its unique key).
-
-        Example:
-            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
-            >>> @worker.task("order:pack", max_retries=5)
-            ... def pack(order: str) -> str:
-            ...     return f"parcel of {order}"
-            >>> @worker.workflow("order:fulfil")
-            ... async def fulfil(order: str) -> str:
-            ...     return await pack.call(order)
-            >>> _ = fulfil.using(id="w").delay("7")
-            >>> [(run.id, run.outcome, run.result) for run in worker.run_until_idle()]
-            [('w', 'suspended', None), ('w:1', 'completed', 'parcel of 7'), ('w', 'completed', 'parcel of 7')]
-        """
-        made = self._child(args, kwargs)
-        if made.run.blocking:  # nothing awaits it, which would begin it
-            made.begin()
-        return made
-
-    @overload
-    def start(self: WorkerTask[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> ChildCall[T]: ...
-
-    @overload
-    def start(self: WorkerTask[P, T], *args: P.args, **kwargs: P.kwargs) -> ChildCall[T]: ...
-
-    def start(self, *args: Any, **kwargs: Any) -> Any:
-        """Enqueue a child job of the workflow that calls this, now; return its handle, which has `id` and `cancel`, and can be awaited.
-
-        Args:
-            args: As of `call`.
-            kwargs: As of `call`.
-
-        Raises:
-            RuntimeError: No workflow runs here: use `delay`.
-
-        Example:
-            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
-            >>> pack = worker.task("order:pack")(lambda order: f"parcel of {order}")
-            >>> @worker.workflow("order:fulfil")
-            ... async def fulfil(order: str) -> str:
-            ...     packing = pack.start(order)
-            ...     return f"{packing.id}: {await packing}"
-            >>> _ = fulfil.using(id="w").delay("7")
-            >>> worker.run_until_idle().runs[-1].result
-            'w:1: parcel of 7'
-        """
-        made = self._child(args, kwargs)
-        made.begin()
-        return made
-
-    def _child(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ChildCall[Any]:
-        scope = scope_here(f"{self.type}.call")
-        if scope is None:
-            raise RuntimeError(
-                f"call() and start() of task {self.type!r} make a child job of a workflow, and no workflow runs here (a step is no part "
-                "of it): use delay()"
-            )
-        if "id" in self._preset:
-            raise Invalid(f"id of a child job is that of its call, got id={self._preset['id']!r} by using()")
-        return ChildCall(scope, self, self.payload(self._payload_of(args, kwargs)), self._result_reader())
-
-    def _result_reader(self) -> Reader:
-        found = self._reader
-        if found is None:
-            hint = self.handler.hints.get("return", inspect.Parameter.empty)
-            found = self._reader = Reader(hint, f"result of task {self.type!r}")
-        return found
-
-    def child_request(self, payload: Any, id: str, parent: Mapping[str, Any], tags: Mapping[str, str]) -> Call[Job]:
-        """Return the request that enqueues a child job.
-
-        Args:
-            payload: Its payload.
-            id: Its id.
-            parent: Id and version of the workflow.
-            tags: Beside its own.
-        """
-        merged = self._merged({})
-        merged["tags"] = {**(merged.get("tags") or {}), **tags}
-        if merged.get("on_exhausted") is None:
-            merged["on_exhausted"] = "failed"
-        if merged.get("cancel_with_awaiters") is None:
-            merged["cancel_with_awaiters"] = True
-        return call(Jobs.enqueue, self.type, payload, id=id, parent=parent, **merged)
 
     async def delay_async(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """As `delay`, without blocking the event loop while the store commits.
@@ -537,17 +427,6 @@ class WorkerTask(Generic[P, R_co]):
     async def _apart(self, function: Callable[[], T]) -> T:
         client = await self._clients.client_apart()
         return await client.apart(function)
-
-    def _refuse_in_workflow(self, called: str) -> None:
-        """Refuse what a replay would do again.
-
-        Raises:
-            RuntimeError: The code of a workflow calls it, not a step.
-        """
-        if scope_here(f"{self.type}.{called}") is not None:
-            raise RuntimeError(
-                f"{called}() of task {self.type!r} in the code of a workflow would enqueue again in each replay: use start(), or a step"
-            )
 
     def _merged(self, options: Mapping[str, Any]) -> dict[str, Any]:
         refuse_unknown("a job", options, OPTIONS | OF_ONE_JOB)

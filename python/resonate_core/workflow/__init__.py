@@ -22,27 +22,14 @@ Example:
 from __future__ import annotations
 
 from ..worker.transactions import AnotherStep, StepUnsettled, prune_steps, prune_steps_async, steps_sql, steps_table
-from ..worker.workflows.api import (
-    first,
-    gather,
-    now,
-    patched,
-    promise,
-    random,
-    receive,
-    result,
-    rpc,
-    run,
-    sleep,
-    sleep_until,
-    start_over,
-    uuid4,
-)
+from ..worker.workflows.api import first, gather, patched, run, start_over
 from ..worker.workflows.calls import Call, ChildCall
 from ..worker.workflows.determinism import NonDeterministicWarning
+from ..worker.workflows.drawn import now, random, uuid4
 from ..worker.workflows.failures import Dropped, HistoryTooLong, NonDeterministic, StepFailed, StepInterrupted, StepTimeout
 from ..worker.workflows.steps import step
 from ..worker.workflows.transaction import transaction
+from ..worker.workflows.waits import promise, receive, result, rpc, sleep, sleep_until
 
 __all__ = [
     "AnotherStep",

@@ -13,11 +13,13 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from ...calls.values import Duration, instant_ms, milliseconds
 from ...errors import Invalid
-from . import api
-from .api import patched, promised, received, remote_call, scope_of, sleep_step, start_over
+from .api import patched, start_over
 from .calls import Call, Recorded, ResultCall, StoredCall, any_reader
+from .drawn import as_ms, clock_of, instant_of
+from .plain import scope_of
 from .scope import Scope, scope_here
 from .steps import StepCall, plain_step
+from .waits import promised, received, remote_call, sleep_step
 
 __all__ = [
     "first",
@@ -347,7 +349,7 @@ def now() -> datetime.datetime:
         >>> worker.run_until_idle().runs[0].result
         '1970-01-01T00:00:00+00:00'
     """
-    return _drawn("now", api.clock_of(), lambda instant: round(instant.timestamp() * 1000), api.instant_of)
+    return _drawn("now", clock_of(), as_ms, instant_of)
 
 
 def uuid4() -> uuid.UUID:

@@ -16,9 +16,9 @@ from ..transactions import (
     run_once,
     run_once_async,
 )
-from .api import Plain
 from .calls import Call
 from .failures import StepTimeout
+from .plain import Plain
 from .records import Reader
 from .scope import Scope, scope_here
 from .steps import Step, StepCall, plain_step

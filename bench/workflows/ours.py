@@ -1,0 +1,151 @@
+"""Workflows of five steps through `Worker`, and as many plain jobs as steps; the time from the first enqueue to the last completion."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import threading
+import time
+from datetime import timedelta
+
+import resonate_core as rc
+from resonate_core.worker import Worker
+from resonate_core.workflow import run, sleep, step
+
+STEPS = 5
+#: Workflows that run at once.
+AT_ONCE = 16
+_MOST = 1000
+
+
+@step
+async def add(number: int) -> int:
+    """One step."""
+    return number + 1
+
+
+def _add(number: int) -> int:
+    return number + 1
+
+
+def _worker(store: rc.Store, jobs: int, threads: bool) -> Worker:
+    worker = Worker(store, concurrency=AT_ONCE, batch=200)
+    left, lock = [jobs], threading.Lock()
+
+    def count() -> None:
+        with lock:
+            left[0] -= 1
+            if left[0] == 0:
+                worker.stop()
+
+    if threads:
+
+        @worker.workflow("steps")
+        def steps(number: int) -> int:
+            for _ in range(STEPS):
+                number = _threaded(number)
+            count()
+            return number
+
+        @worker.task("plain")
+        def plain(number: int) -> int:
+            count()
+            return number + 1
+
+    else:
+
+        @worker.workflow("steps")
+        async def steps_in_the_loop(number: int) -> int:
+            for _ in range(STEPS):
+                number = await add(number)
+            count()
+            return number
+
+        @worker.task("plain")
+        async def plain_in_the_loop(number: int) -> int:
+            count()
+            return number + 1
+
+    return worker
+
+
+_threaded = step(_add)
+
+
+def rate(store: rc.Store, kind: str, jobs: int, threads: bool) -> tuple[float, float]:
+    """Enqueue and run so many jobs of a kind. Returns jobs a second, and µs of processor time a job."""
+    worker = _worker(store, jobs, threads)
+    gc.collect()
+    used, began = time.process_time(), time.perf_counter()
+    for begin in range(0, jobs, _MOST):
+        worker.tasks[kind].enqueue_many([{"number": each} for each in range(min(_MOST, jobs - begin))])
+    worker.run(signals=False)
+    elapsed, used = time.perf_counter() - began, time.process_time() - used
+    if worker.counts.completed != jobs:
+        raise RuntimeError(f"{worker.counts} instead of {jobs} completed")
+    return jobs / elapsed, 1e6 * used / jobs
+
+
+def replay(store: rc.Store, records: int) -> tuple[float, float]:
+    """Returns the seconds of a replay of so many records, and those of reading and decoding them."""
+    worker = Worker(store)
+    spent: list[float] = []
+
+    @worker.workflow("long")
+    async def long() -> int:
+        number = 0
+        for _ in range(records):
+            number = await add(number)
+        await sleep(timedelta(days=1))
+        return number
+
+    long.using(id="long").delay()
+    worker.run_until_idle()
+    for _ in range(5):
+        store.jobs.run("long")
+        began = time.perf_counter()
+        worker.run_until_idle()
+        spent.append(time.perf_counter() - began)
+    read: list[float] = []
+    for _ in range(5):
+        began = time.perf_counter()
+        cursor, found = None, 0
+        while True:
+            page = store.jobs.history("long", limit=1000, cursor=cursor)
+            found += sum(record.value.json() is not None for record in page if record.state == "resolved")
+            cursor = page.cursor
+            if cursor is None:
+                break
+        read.append(time.perf_counter() - began)
+        if found != records:
+            raise RuntimeError(f"{found} instead of {records} records")
+    store.jobs.cancel("long")
+    return min(spent), min(read)
+
+
+def sleeping(store: rc.Store, workflows: int, seconds: float) -> tuple[float, float]:
+    """Returns the bytes that a sleeping workflow costs its worker, and the processor time of a worker beside all of them, as a part of a core."""
+    worker = Worker(store, concurrency=100, batch=200)
+
+    @worker.workflow("sleeper")
+    async def sleeper() -> None:
+        await run(int)
+        await sleep(timedelta(days=1))
+
+    for begin in range(0, workflows, _MOST):
+        sleeper.enqueue_many([None] * min(_MOST, workflows - begin))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with worker:
+        while worker.counts.suspended < workflows:
+            time.sleep(0.05)
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        used = time.process_time()
+        time.sleep(seconds)
+        used = time.process_time() - used
+    return 1024 * (after - before) / workflows, used / seconds
+
+
+def cores() -> int:
+    """The number of processors."""
+    return os.cpu_count() or 1

@@ -1,0 +1,43 @@
+"""Calls where no workflow runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar, cast
+
+from .scope import Scope, scope_here
+
+__all__ = ["Plain", "scope_of"]
+
+T = TypeVar("T")
+
+
+class Plain(Generic[T]):
+    """Awaits a plain value, where a call is no call of a workflow."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self, made: Callable[[], Any]) -> None:
+        self._made = made
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        made = self._made()
+        if inspect.isawaitable(made):
+            value: T = yield from made.__await__()
+            return value
+        return cast("T", made)
+
+
+def scope_of(called: str, instead: str) -> Scope:
+    """Return the scope of a call that only workflows have.
+
+    Raises:
+        RuntimeError: No workflow runs here.
+    """
+    scope = scope_here(called)
+    if scope is None:
+        raise RuntimeError(
+            f"{called}() is a call of a workflow that a worker runs, and none runs here (a step is no part of it); {instead}"
+        )
+    return scope
