@@ -15,6 +15,7 @@ from .groups import members
 from .tracebacks import MESSAGE_KEPT, bounded, described, traced
 
 __all__ = [
+    "UNHANDLED",
     "Failure",
     "JobCancelled",
     "JobError",

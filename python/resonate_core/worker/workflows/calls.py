@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..._core import Promise
 from ..conversion import Unfit
-from .failures import failed, failure_of
+from .failures import failed, failure_of, failure_of_job
 from .operations import Performance, Record, Refused, Wait
 from .records import NAME_TAG, Reader, Step, is_pending, settled
 from .scope import Scope
@@ -37,6 +37,9 @@ class Call(Generic[T]):
 
     by_record = True
     """Whether its settled record alone is its outcome."""
+
+    failure_of = staticmethod(failure_of)
+    """Returns the exception for its record."""
 
     def __init__(self, scope: Scope, name: str) -> None:
         self.run: Any = scope.run
@@ -115,7 +118,7 @@ class Call(Generic[T]):
             NonDeterministic: It does not fit the type.
         """
         if record.state != "resolved":
-            raise failure_of(record)
+            raise self.failure_of(record)
         try:
             return reader.read(record.value)
         except Unfit as error:
@@ -259,8 +262,7 @@ class ResultCall(Call[T]):
         if found.state == "resolved":
             step = settled(self.id, self.name, "resolved", found.value)
         else:
-            error = failure_of(found)
-            step = settled(self.id, self.name, "rejected", failed(error))
+            step = settled(self.id, self.name, "rejected", failed(failure_of_job(found)))
         (record,) = yield Record([step])
         return self.read(record)
 
@@ -273,6 +275,8 @@ class ChildCall(Call[T]):
     """
 
     __slots__ = ("_options", "_payload", "_reader", "_task", "refused")
+
+    failure_of = staticmethod(failure_of_job)
 
     def __init__(self, scope: Scope, task: Any, payload: Any, reader: Reader) -> None:
         super().__init__(scope, f"job {task.type}")

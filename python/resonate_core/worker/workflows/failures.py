@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import Any
 
 from ..._core import Promise
 from ...errors import Invalid
 from ..groups import members
-from ..outcomes import JobError, as_text, decisive, kept
+from ..outcomes import UNHANDLED, JobError, as_text, decisive, kept
 from ..tracebacks import MESSAGE_KEPT, bounded, described
 
 __all__ = [
@@ -24,7 +25,9 @@ __all__ = [
     "StepTimeout",
     "failed",
     "failure_of",
+    "failure_of_job",
     "recorded_failure",
+    "text_of",
 ]
 
 
@@ -117,18 +120,24 @@ def failed(error: BaseException) -> dict[str, Any]:
         code, message, text = kept(decided)
         made: dict[str, Any] = {"code": code, "message": message}
         if text is not None:
-            made["data"] = text if isinstance(decided.data, str) else json.loads(text)
+            made["data"] = text if isinstance(decided.data, str) else _storable(json.loads(text))
         return made
     if isinstance(error, asyncio.CancelledError) or all(isinstance(each, asyncio.CancelledError) for each in members(error)):
         return {"code": "CancelledError", "message": "it was cancelled"}
-    return {"code": type(error).__name__, "message": as_text(_text_of(error))}
+    return {"code": type(error).__name__, "message": text_of(error)}
 
 
-def _text_of(error: BaseException) -> str:
+def _storable(data: Any) -> Any:
+    """Return JSON without lone surrogates, which UTF-8 cannot hold."""
+    return json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an exception as it is recorded."""
     try:
-        return bounded(str(error), MESSAGE_KEPT)
+        return as_text(bounded(str(error), MESSAGE_KEPT))
     except Exception:  # its `__str__` raises
-        return described(error)
+        return as_text(described(error))
 
 
 def recorded_failure(code: str, message: str, data: Any = None) -> StepFailed:
@@ -136,6 +145,21 @@ def recorded_failure(code: str, message: str, data: Any = None) -> StepFailed:
     if code == "StepInterrupted":
         return StepInterrupted(message=message, data=data)
     return StepFailed(code or "Failed", message, data)
+
+
+def failure_of_job(promise: Promise) -> StepFailed:
+    """Return the exception for a job that has failed: its error is written another way than that of a step.
+
+    A job keeps data as text, and an exception as the code UnhandledError with its name in the message, and a traceback as data.
+    """
+    found = failure_of(promise)
+    if found.code == UNHANDLED:
+        name, _, message = found.message.partition(": ")
+        return StepFailed(name.rpartition(".")[2] or UNHANDLED, message)
+    if isinstance(found.data, str) and found.data[:1] in ("{", "["):
+        with contextlib.suppress(ValueError, RecursionError):
+            return recorded_failure(found.code, found.message, json.loads(found.data))
+    return found
 
 
 def failure_of(promise: Promise) -> StepFailed:
