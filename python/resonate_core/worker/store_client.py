@@ -116,6 +116,13 @@ class StoreClient:
         if not self.blocking:
             return self.send(calls)
         sent = [run_call(self.store, one, envelope(one.kind, one.data, "worker")) for one in calls]
+        if len(sent) == 1:  # most of them
+            try:
+                return [await sent[0]]
+            except StoreError:
+                raise
+            except ResonateError as error:
+                return [error]
         found = await asyncio.gather(*sent, return_exceptions=True)
         for each in found:
             if isinstance(each, BaseException) and (not isinstance(each, ResonateError) or isinstance(each, StoreError)):
