@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, MutableSet, Sequence
 from typing import Any, Protocol
 
 from ..._core import Promise
@@ -26,12 +26,14 @@ class BranchRunner(Protocol):
         records: Records by id.
         begun: Ids of promises that were asked for.
         fatal: What ended the run.
+        unwanted: The tasks of branches that were cancelled.
     """
 
     busy: int
     records: dict[str, Promise]
     begun: set[str]
     fatal: RunEnded | None
+    unwanted: MutableSet[asyncio.Future[None]]
 
     async def perform(self, call: Call[Any]) -> Any:
         """Perform a call."""
@@ -225,6 +227,7 @@ class Branches(Call[Any]):
         finally:
             under_way = [task for task in tasks if not task.done()]
             for task in under_way:
+                run.unwanted.add(task)
                 task.cancel()
             if under_way:
                 await asyncio.wait(under_way)

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import inspect
 import logging
+import weakref
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from threading import get_ident
 from typing import Any, TypeVar
@@ -90,6 +91,7 @@ class AsyncRun(Run):
         self._main: asyncio.Task[Any] | None = None
         self.main: Scope | None = None
         self.scopes: dict[str, Scope] = {}
+        self.unwanted: MutableSet[asyncio.Future[None]] = weakref.WeakSet()
 
     # -- code ----------------------------------------------------------------------------------------------------------------------
 
@@ -169,6 +171,13 @@ class AsyncRun(Run):
             finally:
                 del self._foreign[scope]
 
+    def is_called_off(self) -> bool:
+        """As of `Run`: the asyncio task that runs here was cancelled, and not one inside of the step."""
+        task = asyncio.current_task()
+        cancelling = getattr(task, "cancelling", None)  # from Python 3.11 on
+        unwanted = task in self.unwanted if cancelling is None else cancelling() > 0
+        return unwanted or self.fatal is not None or self.context.reason is not None
+
     def place_of(self, id: str) -> str:
         """As of `Run`; the code of a scope that waits is not on the stack."""
         scope = self.scopes.get(id.rpartition(":")[0])
@@ -234,7 +243,7 @@ class AsyncRun(Run):
             while True:
                 try:
                     answer = await self._do(operation)
-                except Exception as error:
+                except (Exception, asyncio.CancelledError) as error:
                     operation = operations.throw(error)
                 else:
                     operation = operations.send(answer)

@@ -115,6 +115,10 @@ class Run:
         """End the run, since the function did not do what is recorded."""
         return self.end(NonDeterministic(text))
 
+    def is_called_off(self) -> bool:
+        """Whether a step that was cancelled was so from outside; otherwise that is a failure of its own."""
+        return False
+
     def place_of(self, id: str) -> str:
         """Return file and line at which the code waits for a call."""
         return place_outside()

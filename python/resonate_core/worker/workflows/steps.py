@@ -8,6 +8,7 @@ import inspect
 import logging
 import sys
 import types
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, overload
@@ -23,7 +24,7 @@ from ..signature import is_async, is_generator
 from ..task_rules import RetryOn, retry_predicate
 from ..tracebacks import of_program
 from .calls import Call
-from .failures import RunEnded, failed, recorded_failure, text_of
+from .failures import failed, recorded_failure, text_of
 from .operations import Invoke, Pause, Performance, Record, Wait
 from .records import NAME_TAG, Reader, is_pending, settled
 from .scope import Scope, scope_here
@@ -167,25 +168,28 @@ class StepCall(Call[R]):
     def perform(self) -> Performance:
         """Run it until it has a result or has failed for good, and record that."""
         run, step, id = self.run, self.step, self.id
-        if step.at_most_once and self.record_now() is not None:
-            failure = {"code": "StepInterrupted", "message": f"step {step.name} had begun when its worker was lost"}
-            self._logged(failure, 1)
-            yield from self._fail(failure)
         attempt = self._failed_attempts() + 1
+        begun = id if attempt == 1 else f"{id}:b{attempt}"
+        if step.at_most_once and begun in run.records:
+            failure = {"code": "StepInterrupted", "message": f"step {step.name} had begun when its worker was lost"}
+            self._logged(failure, attempt)
+            yield from self._fail(failure)
         timer = run.records.get(f"{id}:{attempt - 1}")
         if timer is not None and is_pending(timer):
             yield Wait(timer.id)
-        if step.at_most_once:
+        if step.at_most_once and attempt == 1:
             yield Record([{"id": id, "tags": {NAME_TAG: step.name}}])
+        elif step.at_most_once:
+            yield Record([settled(begun, f"begun {step.name}", "resolved", None)])
         while True:
             started = run.now()
             try:
                 result = yield Invoke(
                     step.function, self.args, self.kwargs, self.scope, step.name, step.is_async, step.timeout, id, attempt, started
                 )
-            except RunEnded:
-                raise
-            except Exception as error:
+            except (Exception, CancelledError) as error:
+                if isinstance(error, CancelledError) and run.is_called_off():
+                    raise
                 error.__traceback__ = of_program(error.__traceback__)
                 yield from self._retry(error, attempt, started)
                 attempt += 1
@@ -215,7 +219,7 @@ class StepCall(Call[R]):
         """Whether another attempt follows the one that has failed."""
         return attempt <= self.step.retries and self.step.retried(error)
 
-    def _retry(self, error: Exception, attempt: int, started: int) -> Performance:
+    def _retry(self, error: BaseException, attempt: int, started: int) -> Performance:
         """Wait before the next attempt, or record the failure and raise it."""
         step, run = self.step, self.run
         decided = decisive(error)

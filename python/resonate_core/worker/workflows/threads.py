@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
@@ -151,7 +152,7 @@ class ThreadRun(Run):
             while True:
                 try:
                     answer = self._do(operation)
-                except Exception as error:
+                except (Exception, CancelledError) as error:
                     operation = operations.throw(error)
                 else:
                     operation = operations.send(answer)
