@@ -7,7 +7,7 @@ import functools
 import inspect
 import logging
 import weakref
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, MutableSet, Sequence
 from threading import get_ident
 from typing import Any, TypeVar
 
