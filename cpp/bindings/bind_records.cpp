@@ -56,6 +56,12 @@ std::string promise_repr(const PromiseRecord& promise) {
   return shown.done();
 }
 
+// One tag, without a dict of all of them: a replay asks for one of each record.
+std::optional<std::string> tag_of(const PromiseRecord& promise, std::string_view name) {
+  const std::string* value = promise_spec(promise).tags.find(name);
+  return value == nullptr ? std::nullopt : std::optional(*value);
+}
+
 void bind_promise(py::module_& module) {
   module.attr("PromiseState") = states_literal(PromiseState::pending, PromiseState::rejected_timedout);
   py::class_<PromiseRecord> bound(module, "Promise");
@@ -65,6 +71,7 @@ void bind_promise(py::module_& module) {
       .def_property_readonly("value", [](const PromiseRecord& self) { return self.row->result(); })
       .def_property_readonly(
           "tags", [](const PromiseRecord& self) { return Shown<"dict[str, str]">(string_dict(promise_spec(self).tags)); })
+      .def("_tag", &tag_of, py::arg("name"))
       .def_property_readonly("timeout_at", [](const PromiseRecord& self) { return promise_spec(self).timeout_at; })
       .def_property_readonly("created_at", [](const PromiseRecord& self) { return promise_spec(self).created_at; })
       .def_property_readonly("settled_at", &settled_at);

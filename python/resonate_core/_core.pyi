@@ -161,6 +161,17 @@ class Promise:
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
+    def _tag(self, name: str) -> str | None:
+        """One tag; None if there is none. It is faster than `tags`, for a workflow that is replayed.
+
+        Args:
+            name: Of the tag.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.promises.create("a", timeout=1, tags={"colour": "red"})._tag("colour")
+            'red'
+        """
     def to_dict(self) -> dict[str, typing.Any]:
         """Return the record as in an envelope of 2026-04-01.
 

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from .._core import Job, Jobs
 from ..calls.made import call
+from ..calls.workflow_records import WORKFLOW_TAG
 from ..errors import Conflict, ResonateError
 from .context import JobContext
 from .outcomes import DROPPED, RESTARTED, SUSPENDED, Failure, JobCancelled, Outcome
@@ -21,13 +22,10 @@ from .workflows.scope import Run, Scope
 from .workflows.support import WorkflowSupport
 from .workflows.threads import ThreadRun
 
-__all__ = ["WORKFLOW_TAG", "WorkflowTask"]
+__all__ = ["WorkflowTask"]
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
-
-#: The tag of each workflow job, by which they are found.
-WORKFLOW_TAG = "resonate:workflow"
 
 
 class WorkflowTask(WorkerTask[P, R_co]):

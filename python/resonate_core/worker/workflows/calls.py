@@ -58,7 +58,7 @@ class Call(Generic[T]):
             if run.fatal is not None:
                 raise run.fatal
             record = run.records.get(self.id)
-            if record is not None and not is_pending(record) and self.by_record:
+            if record is not None and record.state != "pending" and self.by_record:
                 self.settle(record)
             else:
                 found: T = yield from run.awaiting(self)

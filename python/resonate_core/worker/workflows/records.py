@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._core import Promise, Value
+from ...calls.workflow_records import NAME_TAG, name_in
 from ...errors import Invalid
 from ..conversion import Conversion, Unfit, conversion
 from ..encoding import encoded
@@ -14,10 +15,6 @@ from ..signature import is_a
 
 __all__ = ["NAME_TAG", "PATCHED", "Reader", "Step", "is_pending", "name_of", "settled"]
 
-#: The tag that says what was called.
-NAME_TAG = "resonate:name"
-#: The tag of a receive, by the engine.
-_TOPIC_TAG = "resonate:topic"
 #: How the name of the mark of `patched` begins.
 PATCHED = "patched "
 
@@ -29,7 +26,7 @@ _SAME = frozenset({str, int, bool, type(None)})
 
 
 def name_of(record: Promise) -> str:
-    """Return what was called.
+    """Return what was called, as `resonate_core.calls.workflow_records.name_of`, but without a dict of all tags.
 
     Example:
         >>> from resonate_core.worker.workflows.records import name_of
@@ -37,12 +34,7 @@ def name_of(record: Promise) -> str:
         >>> name_of(store.promises.create("a:1", timeout=1, tags={"resonate:name": "charge"}))
         'charge'
     """
-    tags = record.tags
-    name = tags.get(NAME_TAG)
-    if name is None:
-        topic = tags.get(_TOPIC_TAG)
-        return "" if topic is None else f"receive {topic}"
-    return name
+    return record._tag(NAME_TAG) or name_in(record.tags)
 
 
 def is_pending(record: Promise) -> bool:
