@@ -1,4 +1,4 @@
-"""The commands of the shop: ``python manage.py migrate``, ``runserver``, ``resonate_worker``, ``shop_workflows``, ``test``."""
+"""The commands of the shop: ``python manage.py migrate``, ``runserver``, ``resonate_worker``, ``test``."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A shop with Django: an order and its tasks are one transaction, and a durable workflow fulfils the order."""
+"""A shop with Django: an order, its task and its workflow begin in one transaction, and the workflow fulfils the order."""

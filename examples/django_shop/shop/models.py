@@ -11,7 +11,6 @@ class Order(models.Model):
     email = models.EmailField()
     item = models.CharField(max_length=100)
     state = models.CharField(max_length=20, default="placed")  # charged, shipped, cancelled
-    decision = models.CharField(max_length=100, blank=True)  # the id of the promise that a person settles
     receipt = models.CharField(max_length=40, blank=True)  # the id of the task that sends it
     placed_at = models.DateTimeField(auto_now_add=True)
 

@@ -8,11 +8,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 import resonate_core as rc
-from resonate_core.contrib.django import task_backends
+from resonate_core.contrib.django import send, task_backends
 
-from . import workflows
 from .models import Order
 from .tasks import send_receipt
+from .workflows import fulfil
 
 #: Seconds for which the page waits before it answers that the order is still open.
 LONGEST_WAIT = 20.0
@@ -34,7 +34,7 @@ def place(request: HttpRequest) -> HttpResponse:
         made = Order.objects.create(email=email, item=item)
         made.receipt = send_receipt.enqueue(made.pk).id
         made.save()
-        workflows.start(made)
+        fulfil.using(id=made.workflow).delay(made.pk)
         if item == "nothing":  # a rule that is checked last
             transaction.set_rollback(True)
             return HttpResponseBadRequest("the shop does not sell nothing")
@@ -53,9 +53,9 @@ def decide(request: HttpRequest, number: int) -> HttpResponse:
     """Lets the order be shipped or cancelled."""
     with transaction.atomic():
         found = get_object_or_404(Order.objects.select_for_update(), pk=number)
-        if not found.decision or found.state != "charged":
+        if found.state != "charged":
             return HttpResponse("this order does not wait for a decision", status=409)
-        workflows.decide(found, request.POST.get("decision", "cancel"))
+        send(found.workflow, "decision", request.POST.get("decision", "cancel"), key="person")  # the first one counts
     return redirect("order", number=number)
 
 

@@ -30,7 +30,6 @@ class Migration(migrations.Migration):
                 ("email", models.EmailField(max_length=254)),
                 ("item", models.CharField(max_length=100)),
                 ("state", models.CharField(default="placed", max_length=20)),
-                ("decision", models.CharField(blank=True, max_length=100)),
                 ("receipt", models.CharField(blank=True, max_length=40)),
                 ("placed_at", models.DateTimeField(auto_now_add=True)),
             ],

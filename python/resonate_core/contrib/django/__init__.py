@@ -16,18 +16,34 @@ if TYPE_CHECKING:
     from .declaration import ResonateTask
     from .graphs import TaskGraph
     from .testing import ResonateTestBackend
+    from .workflows import DjangoWorkflow
 
-__all__ = ["ResonateBackend", "ResonateTask", "ResonateTestBackend", "TaskGraph", "graph", "submit", "task", "task_backends"]
+__all__ = [
+    "DjangoWorkflow",
+    "ResonateBackend",
+    "ResonateTask",
+    "ResonateTestBackend",
+    "TaskGraph",
+    "graph",
+    "send",
+    "submit",
+    "task",
+    "task_backends",
+    "workflow",
+]
 
 _HOMES = {
+    "DjangoWorkflow": "workflows",
     "ResonateBackend": "backend",
     "ResonateTask": "declaration",
     "ResonateTestBackend": "testing",
     "TaskGraph": "graphs",
     "graph": "graphs",
+    "send": "workflows",
     "submit": "requests",
     "task": "declaration",
     "task_backends": "framework",
+    "workflow": "workflows",
 }
 
 

@@ -6,31 +6,30 @@ import contextlib
 import inspect
 import logging
 import sys
-import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.apps import apps
-from django.core.cache import caches, close_caches
-from django.db import connections
 from django.utils.module_loading import autodiscover_modules
 
-from resonate_core import Store
 from resonate_core._core import Jobs
 from resonate_core.calls.made import data_of
 from resonate_core.errors import Invalid
 from resonate_core.worker import JobCancelled, JobContext, JobError, Snooze, Worker, WorkerTask
+from resonate_core.worker.environment import WorkerStore
 from resonate_core.worker.groups import is_retried, members
 from resonate_core.worker.outcomes import as_text, decisive, unstorable
 from resonate_core.worker.tracebacks import described, traced
 
 from ...base.log_lines import escape_lines
 from .backend import ResonateBackend
+from .connections import between_requests
 from .framework import Task, TaskContext, TaskError, TaskResult, TaskResultStatus, normalize_json, task_finished, task_started
 from .instants import to_datetime
 from .results import UNREADABLE, exception_path, result_of, task_of
+from .workflows import workflows_of
 
 __all__ = ["Handlers", "make_worker"]
 
@@ -68,12 +67,13 @@ class Handlers(dict[str, WorkerTask[Any, Any]]):
         return made
 
     def discover(self) -> None:
-        """Import the modules `tasks` of the installed apps, as the admin does with `admin`, and register their tasks.
+        """Import the modules `tasks` and `workflows` of the installed apps, as the admin does with `admin`, and register what they have.
 
         Raises:
             Exception: A module raises this when it is imported.
         """
-        autodiscover_modules("tasks")
+        autodiscover_modules("tasks", "workflows")
+        self.update(workflows_of(self._backend.alias))
         for app in apps.get_app_configs():
             module = sys.modules.get(f"{app.name}.tasks")
             for value in list(vars(module).values()) if module is not None else []:
@@ -81,12 +81,12 @@ class Handlers(dict[str, WorkerTask[Any, Any]]):
                     self.get(value.module_path)
 
 
-def make_worker(backend: ResonateBackend, store: Store | None = None, **options: Any) -> Worker:
-    """Make a worker for the tasks of a backend.
+def make_worker(backend: ResonateBackend, store: WorkerStore | None = None, **options: Any) -> Worker:
+    """Make a worker for the tasks and the workflows of a backend.
 
     Args:
         backend: The backend.
-        store: Its store; None: that of this process.
+        store: What stands for its store; None: that of this process.
         options: Of `resonate_core.worker.Worker`, over WORKER of the settings; `queues` are those of the backend by default.
 
     Raises:
@@ -97,6 +97,13 @@ def make_worker(backend: ResonateBackend, store: Store | None = None, **options:
     handlers = Handlers(worker, backend)
     handlers.discover()
     worker.tasks = handlers
+
+    def around(context: JobContext) -> contextlib.AbstractContextManager[None]:
+        """What a `def` workflow uses in its thread is tidied; a task does that itself."""
+        found = dict.get(handlers, context.type)
+        return between_requests() if found is not None and found.is_workflow and not found.is_async else contextlib.nullcontext()
+
+    worker.around(around)
     return worker
 
 
@@ -125,45 +132,12 @@ def _code(error: BaseException) -> str:
     return error.code if isinstance(error, JobError) else f"{type(error).__module__}.{type(error).__qualname__}"
 
 
-def _tidy_connections() -> None:
-    """Close the database connections of this thread that are broken or old, and forget their log of queries, as between two requests.
-
-    A connection in a transaction stays as it is: it is the one of a test that runs tasks in its own thread.
-    """
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.queries_log.clear()
-            connection.close_if_unusable_or_obsolete()
-
-
-@contextlib.contextmanager
-def _own_caches() -> Iterator[None]:
-    """Give an attempt in a thread caches of its own, and close them.
-
-    Django keeps them in context variables, of which an attempt has a copy, and they are not safe for several threads.
-    """
-    if threading.current_thread() is threading.main_thread():  # a test that runs tasks in its own thread
-        yield
-        return
-    for alias in caches:
-        with contextlib.suppress(AttributeError):  # it was not used before the worker started
-            del caches[alias]
-    try:
-        yield
-    finally:
-        close_caches()
-
-
 def _handler(task: Task, backend: ResonateBackend) -> Callable[[JobContext], Any]:
     """The handler of a task, which runs in a thread; an asynchronous one gets an event loop there."""
 
     def run(context: JobContext) -> Any:
-        _tidy_connections()
-        with _own_caches():
-            try:
-                return _run(task, backend, context)
-            finally:
-                _tidy_connections()
+        with between_requests():
+            return _run(task, backend, context)
 
     run.__qualname__ = task.module_path
     return run

@@ -2,15 +2,15 @@
 
     TASKS = {"default": {"BACKEND": "resonate_core.contrib.django.ResonateTestBackend"}}
 
-Tasks run when the test calls `run_until_idle`, in the thread of the test, so a `django.test.TestCase` sees their changes and rolls
-them back.
+Tasks and workflows run when the test calls `run_until_idle`, in the thread of the test, so a `django.test.TestCase` sees their changes
+and rolls them back.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone as zones
@@ -21,8 +21,11 @@ from django.core.checks import CheckMessage
 from django.db import connections
 from django.utils import timezone
 
-from resonate_core import ManualClock, Store
+from resonate_core import ManualClock, Promise, Store
+from resonate_core.calls.call import Call
 from resonate_core.worker import Drained
+from resonate_core.worker.job_source import Claim, Claimed
+from resonate_core.worker.store_client import StoreClient
 
 from .backend import ResonateBackend
 from .backends import resonate_backends
@@ -93,27 +96,70 @@ def _backend(alias: str) -> ResonateTestBackend:
     return backend
 
 
-def _commit(backend: ResonateTestBackend) -> None:
-    """Send what waits for the commit of the test's own transaction, which is never committed.
+def _own_blocks(backend: ResonateTestBackend) -> bool:
+    """Whether a transaction of the program is open, besides that of the test."""
+    return any(not getattr(block, "_from_testcase", False) for block in connections[backend.settings.database].atomic_blocks)
 
-    Raises:
-        RuntimeError: A transaction of the program is open.
-    """
-    database = backend.settings.database
-    own = [block for block in connections[database].atomic_blocks if not getattr(block, "_from_testcase", False)]
-    if own:
-        raise RuntimeError("the test must leave its atomic() blocks first: what they have enqueued may still be rolled back")
-    pending: list[Pending] = take(database, backend.alias)
+
+def _send_committed(backend: ResonateTestBackend) -> None:
+    """Send what waits for the commit of the test's own transaction, which is never committed."""
+    pending: list[Pending] = take(backend.settings.database, backend.alias)
     for each in pending:
         each()
+
+
+class _TestClient(StoreClient):
+    """The client of a worker of a test: what a task or a step has enqueued is sent before its next request, as if it had committed.
+
+    Args:
+        backend: The backend.
+    """
+
+    def __init__(self, backend: ResonateTestBackend) -> None:
+        super().__init__(backend.store)
+        self._backend = backend
+
+    def _send_committed(self) -> None:
+        if not _own_blocks(self._backend):
+            _send_committed(self._backend)
+
+    def claim(self, claim: Claim) -> Claimed:
+        """Claim, after what was enqueued."""
+        self._send_committed()
+        return super().claim(claim)
+
+    def promises(self, ids: Sequence[str]) -> list[Promise | None]:
+        """Read, after what was enqueued."""
+        self._send_committed()
+        return super().promises(ids)
+
+    def send(self, calls: Sequence[Call[Any]]) -> list[Any]:
+        """Send, after what was enqueued."""
+        self._send_committed()
+        return super().send(calls)
+
+
+class _TestStore:
+    """The store of a backend for tests, as its worker sees it.
+
+    Args:
+        backend: The backend.
+    """
+
+    def __init__(self, backend: ResonateTestBackend) -> None:
+        self._backend = backend
+
+    def worker_client(self) -> _TestClient:
+        """Return the client of a worker."""
+        return _TestClient(self._backend)
 
 
 def run_until_idle(
     backend: str = "default", *, advance: bool = False, until: datetime | None = None, limit: int | None = None
 ) -> Drained:
-    """Run the tasks that can run now, one after the other in this thread.
+    """Run the tasks and workflows that can run now, one after the other in this thread.
 
-    What the test's own transaction has enqueued runs too, as if it was committed.
+    What the test's own transaction has enqueued runs too, as if it was committed, and so does what tasks and steps enqueue.
 
     Args:
         backend: The name of the backend in TASKS.
@@ -129,8 +175,10 @@ def run_until_idle(
         TypeError: The backend is not one for tests.
     """
     found = _backend(backend)
-    _commit(found)
-    worker = make_worker(found, name="test")
+    if _own_blocks(found):
+        raise RuntimeError("the test must leave its atomic() blocks first: what they have enqueued may still be rolled back")
+    _send_committed(found)
+    worker = make_worker(found, _TestStore(found), name="test")
     return worker.run_until_idle(limit, advance=advance, until=None if until is None else to_ms(until))
 
 
