@@ -310,6 +310,10 @@ class Executor:
         self._running.clear()
         self._wake.set()
 
+    async def drop_workflows(self) -> None:
+        """Let go of the workflows that wait; what their cleanup awaits has as long as a cancelled attempt."""
+        await self._workflows.drop_all(CANCEL_TIMEOUT)
+
     def close(self) -> None:
         """End everything that is left: idle threads, timers, asynchronous handlers, and the waits of threads for the loop."""
         self._over = True

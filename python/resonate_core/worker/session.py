@@ -122,6 +122,7 @@ class WorkerSession:
                 self._note_standstill(None)
                 if events:
                     await events.stop()
+                await self.executor.drop_workflows()
                 self.executor.close()
                 self._pool.shutdown(wait=False)
 

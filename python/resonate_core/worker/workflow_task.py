@@ -81,6 +81,8 @@ class WorkflowTask(WorkerTask[P, R_co]):
             return await run.run(scope)
         except Parked:
             support.park(run)
+            if not support.live:
+                await support.drop_all()
             return SUSPENDED
         except StartedOver as error:
             try:

@@ -10,7 +10,7 @@ from ..._core import Promise
 from ..conversion import Unfit
 from .failures import failed, failure_of, failure_of_job
 from .operations import Performance, Record, Refused, Wait
-from .records import NAME_TAG, Reader, Step, is_pending, settled
+from .records import NAME_TAG, Reader, Step, settled
 from .scope import Scope
 
 if TYPE_CHECKING:
@@ -200,7 +200,11 @@ class StoredCall(Call[T]):
         self.begin()
         request = None if self._request is None or self.record_now() is not None else self._request(self.id)
         self.run.begun.add(self.id)
-        return self.read((yield Wait(self.id, request)))
+        try:
+            found = yield Wait(self.id, request)
+        except Refused as refused:
+            raise refused.error from None
+        return self.read(found)
 
 
 class Recorded(Call[T]):

@@ -9,7 +9,7 @@ import logging
 import weakref
 from collections.abc import Awaitable, Callable, Generator, Iterable, MutableSet, Sequence
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from ..._core import Promise
 from ...base.stopwatch import doubled
@@ -21,7 +21,7 @@ from .calls import Call, ChildCall
 from .failures import Dropped, Parked, RunEnded, StepTimeout
 from .operations import Invoke, Operation, Pause, Record, Refused, Wait
 from .records import Step, is_pending
-from .requests import Outbox, Sent, read_history
+from .requests import NotHeld, Outbox, Sent, read_history, was_cancelled
 from .scope import Run, Scope, current_scope, inside, place_outside
 from .support import WorkflowSupport
 
@@ -29,6 +29,7 @@ __all__ = ["AsyncRun"]
 
 _log = logging.getLogger("resonate_core.workflow")
 _T = TypeVar("_T")
+_NOTHING: Any = object()
 
 #: Seconds between two looks at the promises that a branch waits for while another one works, and of a store that fails: the first
 #: and the longest pause.
@@ -54,12 +55,14 @@ class _Waiter:
 
     Attributes:
         future: Gets the promise.
+        made: Whether the promise was made, if it is of this run.
     """
 
-    __slots__ = ("future",)
+    __slots__ = ("future", "made")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.future: asyncio.Future[Promise | None] = loop.create_future()
+        self.made = False
 
 
 class AsyncRun(Run):
@@ -92,6 +95,7 @@ class AsyncRun(Run):
         self.main: Scope | None = None
         self.scopes: dict[str, Scope] = {}
         self.unwanted: MutableSet[asyncio.Future[None]] = weakref.WeakSet()
+        self._to_end: MutableSet[asyncio.Task[Any]] = weakref.WeakSet()
 
     # -- code ----------------------------------------------------------------------------------------------------------------------
 
@@ -129,6 +133,8 @@ class AsyncRun(Run):
             if self._looking is not None:
                 self._looking.cancel()
                 self._looking = None
+            for task in self._to_end:
+                task.cancel()
 
     async def drive(self, scope: Scope) -> Any:
         """Run the code of a scope to its end."""
@@ -320,7 +326,7 @@ class AsyncRun(Run):
             try:
                 found = list(self.client.record(self.job.id, self.version, steps))
             except (Conflict, NotFound):
-                raise self.end(Dropped()) from None
+                await self._lost()
             except (StoreError, OSError) as error:
                 _log.debug("workflow %s: %s; the steps are sent again", self.job.id, error)
             else:
@@ -364,7 +370,33 @@ class AsyncRun(Run):
             self._suspend_soon()
 
     async def _send(self, sent: Sent) -> tuple[list[Promise], Any]:
-        return sent.answered(self, await self._sent(sent.requests))
+        answers = await self._sent(sent.requests)
+        try:
+            return sent.answered(self, answers)
+        except NotHeld:
+            await self._lost()
+
+    async def _lost(self) -> NoReturn:
+        """End the run, since its job does not run here any more. If it was cancelled, the code gets a CancelledError and cleans up.
+
+        Raises:
+            Dropped: The job was not cancelled.
+        """
+        if self.fatal is None and self.context.reason is None:
+            cancelled = await self._apart(lambda: was_cancelled(self.client, self.job))
+            if cancelled and self.fatal is None and self.context.reason is None:
+                self.context.cancel("cancelled")
+                self._cancel_main()
+        if self.over is None and self.context.reason == "cancelled" and self.fatal is None:  # all tasks are cancelled, each once
+            task = asyncio.current_task()
+            if task is not None and task is not self._main:
+                self._to_end.add(task)
+            await self.loop.create_future()
+        raise self.end(Dropped())
+
+    def _cancel_main(self) -> None:
+        assert self._main is not None
+        self._main.cancel()
 
     async def requested(self, requests: Sequence[Request[Any]]) -> list[Any]:
         """Send requests, after what was to be sent before; return their answers, of which some may be refusals."""
@@ -418,6 +450,7 @@ class AsyncRun(Run):
         try:
             if self.busy > 1 or self._sender is not None:
                 await self._make(wait)
+                waiter.made = True
             self.busy -= 1
             try:
                 if self.busy == 0:
@@ -464,13 +497,16 @@ class AsyncRun(Run):
             sent = self.outbox.take((), None if wait is None else wait.request)
             self.outbox.suspend(sent, ids, self.context.progress)
             answers = await self._sent(sent.requests)
-            _, answer = sent.answered(self, answers[:-1])
+            try:
+                _, answer = sent.answered(self, answers[:-1])
+            except NotHeld:
+                await self._lost()
             if wait is not None and wait.request is not None:
                 self._take_made(wait, answer)
                 wait = None
             suspension = answers[-1]
             if isinstance(suspension, (Conflict, NotFound)):
-                raise self.end(Dropped())
+                await self._lost()
             if not isinstance(suspension, ResonateError) and suspension.state != "running":
                 self._park()
             if self.outbox:
@@ -493,26 +529,29 @@ class AsyncRun(Run):
         error = self.end(Dropped())
         for scope in reversed(list(self.scopes.values())):
             yielded = self._thrown(scope, error)
-            if yielded is not None:
+            if yielded is not _NOTHING:
                 try:
                     loop = asyncio.get_running_loop()
                 except RuntimeError:
                     scope.coroutine.close()
                 else:
-                    loop.create_task(self._clean_up(scope, yielded)).add_done_callback(_log_failure)
+                    task = loop.create_task(self._clean_up(scope, yielded))
+                    self.support.cleanups.add(task)
+                    task.add_done_callback(self.support.cleanups.discard)
+                    task.add_done_callback(_log_failure)
         self.scopes.clear()
 
     def _thrown(self, scope: Scope, error: BaseException) -> Any:
         try:
             return scope.context.run(scope.coroutine.throw, error)
         except (StopIteration, RunEnded):
-            return None
+            return _NOTHING
         except BaseException as raised:
             _log.debug("workflow %s raised while it was dropped", self.job.id, exc_info=raised)
-            return None
+            return _NOTHING
 
     async def _clean_up(self, scope: Scope, yielded: Any) -> None:
-        while yielded is not None:
+        while yielded is not _NOTHING:
             value: Any = None
             error: BaseException | None = None
             try:
@@ -554,7 +593,9 @@ class AsyncRun(Run):
 
     async def _look(self, ids: Sequence[str]) -> None:
         """Read promises, and let the branches that wait for settled ones go on."""
-        found = await self._read(ids)
+        self._take(ids, await self._read(ids))
+
+    def _take(self, ids: Sequence[str], found: Sequence[Promise | None]) -> None:
         for id, promise in zip(ids, found, strict=True):
             if promise is None:
                 self._answer(id, None)
@@ -585,7 +626,10 @@ class AsyncRun(Run):
 
     async def _look_again(self) -> None:
         try:
-            await self._look(list(self._waiters)[:_MOST_AWAITED])
+            ids = [id for id, waiters in self._waiters.items() if any(waiter.made for waiter in waiters)][:_MOST_AWAITED]
+            found = await self._read(ids)
+            if self.busy and not self.suspended:  # otherwise a suspension is under way, which looks by itself
+                self._take(ids, found)
         except (ResonateError, OSError) as error:
             _log.warning("workflow %s: %s", self.job.id, error)
         self._look_later()

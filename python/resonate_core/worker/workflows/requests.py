@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._core import Jobs, Promise
+from ..._core import Job, Jobs, Promise
 from ...calls.call import Call as Request
 from ...calls.made import call
 from ...errors import Conflict, NotFound, ResonateError
 from ..job_source import JobSource
 from ..report_buffer import ReportBuffer
-from .failures import Dropped
 from .records import Step, settled
 
 if TYPE_CHECKING:
     from .calls import ChildCall
     from .scope import Run
 
-__all__ = ["Outbox", "Sent", "read_history"]
+__all__ = ["NotHeld", "Outbox", "Sent", "read_history", "was_cancelled"]
 
 #: The most steps of one request.
 _MOST_STEPS = 1000
+
+
+class NotHeld(Exception):
+    """The store says that the job does not run at the version of this run."""
 
 
 class Sent:
@@ -43,14 +46,14 @@ class Sent:
         """Take the answers: keep the records; return those of the steps, in order, and the answer of the request `own`.
 
         Raises:
-            Dropped: The job does not run at this version any more.
+            NotHeld: The job does not run at this version any more.
             ResonateError: A step was refused for another reason.
         """
         recorded: list[Promise] = []
         for at in self._records:
             answer = answers[at]
             if isinstance(answer, (Conflict, NotFound)):
-                raise run.end(Dropped())
+                raise NotHeld
             if isinstance(answer, ResonateError):
                 raise answer
             recorded.extend(answer)
@@ -61,7 +64,10 @@ class Sent:
                 child.refused = answer
                 failure = {"code": type(answer).__name__, "message": str(answer)}
                 run.unsent.append(settled(child.id, child.name, "rejected", failure))
-        return recorded, None if self._own is None else answers[self._own]
+        own = None if self._own is None else answers[self._own]
+        if isinstance(own, (Conflict, NotFound)) and self._own is not None and self.requests[self._own].kind == "job.receive":
+            raise NotHeld
+        return recorded, own
 
 
 class Outbox:
@@ -128,6 +134,15 @@ class Outbox:
             progress, lines = reports.take()
             sent.requests.append(call(Jobs.report, run.job.id, run.version, progress=progress, lines=lines))
         sent.requests.append(call(Jobs.suspend, run.job.id, run.version, ids))
+
+
+def was_cancelled(client: JobSource, job: Job) -> bool:
+    """Whether a job was cancelled; False if that cannot be known."""
+    try:
+        found = client.get(job.id)
+    except (ResonateError, OSError):
+        return False
+    return found.state == "cancelled" and found.created_at == job.created_at
 
 
 def read_history(client: JobSource, id: str) -> dict[str, Promise]:

@@ -35,6 +35,7 @@ class WorkflowSupport:
     Attributes:
         thread_slot: Bounds the steps that `def` workflows run at once in threads of their own.
         under_way: The steps that run.
+        cleanups: What the cleanup of dropped runs awaits.
 
     Args:
         client: Of their jobs.
@@ -65,6 +66,7 @@ class WorkflowSupport:
         self._threads: concurrent.futures.ThreadPoolExecutor | None = None
         self.thread_slot = threading.BoundedSemaphore(steps)
         self._parked: OrderedDict[str, ParkedRun] = OrderedDict()
+        self.cleanups: set[asyncio.Task[None]] = set()
 
     @property
     def slot(self) -> asyncio.Semaphore:
@@ -101,6 +103,17 @@ class WorkflowSupport:
             return run
         run.drop()
         return None
+
+    async def drop_all(self, timeout: float | None = None) -> None:
+        """Drop all runs, and wait for what their cleanup awaits.
+
+        Args:
+            timeout: Seconds; None: as long as it takes.
+        """
+        while self._parked:
+            self._parked.popitem()[1].drop()
+        if self.cleanups:
+            await asyncio.wait(self.cleanups, timeout=timeout)
 
     def close(self) -> None:
         """Drop all runs, and end the threads."""

@@ -8,7 +8,7 @@ import time
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from ..._core import Promise
 from ...base.stopwatch import doubled
@@ -20,7 +20,7 @@ from .calls import Call, ChildCall
 from .failures import Dropped, RunEnded, StepTimeout
 from .operations import Invoke, Operation, Pause, Record, Refused, Wait
 from .records import Step, is_pending, settled
-from .requests import Outbox, Sent, read_history
+from .requests import NotHeld, Outbox, Sent, read_history, was_cancelled
 from .scope import Run, Scope, inside
 from .support import WorkflowSupport
 
@@ -221,7 +221,7 @@ class ThreadRun(Run):
         try:  # no request is made, which is faster
             found = list(self._answered(lambda: self.client.record(self.job.id, self.version, steps)))
         except (Conflict, NotFound):
-            raise self.end(Dropped()) from None
+            self._lost()
         self.note(found)
         return found
 
@@ -244,7 +244,23 @@ class ThreadRun(Run):
             self.send_all()
 
     def _send(self, sent: Sent) -> tuple[list[Promise], Any]:
-        return sent.answered(self, self._sent(sent.requests))
+        answers = self._sent(sent.requests)
+        try:
+            return sent.answered(self, answers)
+        except NotHeld:
+            self._lost()
+
+    def _lost(self) -> NoReturn:
+        """End the run, since its job does not run here any more.
+
+        Raises:
+            JobCancelled: The job was cancelled: the code cleans up.
+            Dropped: It was not.
+        """
+        if self.fatal is None and self.context.reason is None and was_cancelled(self.client, self.job):
+            self.context.cancel("cancelled")
+        self.check()
+        raise self.end(Dropped())
 
     def requested(self, requests: Sequence[Request[Any]]) -> list[Any]:
         """Send requests, after what was to be sent before; return their answers, of which some may be refusals."""
@@ -342,13 +358,16 @@ class ThreadRun(Run):
             sent = self.outbox.take((), own)
             self.outbox.suspend(sent, ids, self.context.progress)
             answers = self._sent(sent.requests)
-            _, answer = sent.answered(self, answers[:-1])
+            try:
+                _, answer = sent.answered(self, answers[:-1])
+            except NotHeld:
+                self._lost()
         if own is not None:
             made.add(last.id)
             self._take_made(answer)
         suspension = answers[-1]
         if isinstance(suspension, (Conflict, NotFound)):
-            raise self.end(Dropped())
+            self._lost()
         if not isinstance(suspension, ResonateError) and suspension.state != "running":
             self.suspended = True
             raise self.end(Dropped())
