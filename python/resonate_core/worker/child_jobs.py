@@ -137,13 +137,24 @@ class ChildJobs(Generic[P, R_co]):
             parent: Id and version of the workflow.
             tags: Beside its own.
         """
-        merged = self._merged({})
+        return self.awaited_request(payload, id, tags, parent=parent)
+
+    def awaited_request(self, payload: Any, id: str, tags: Mapping[str, str], **more: Any) -> Call[Job]:
+        """Return the request that enqueues a job for whose outcome someone waits: if it fails it is `failed`, not archived.
+
+        Args:
+            payload: Its payload.
+            id: Its id.
+            tags: Beside its own.
+            more: Options that it has in any case.
+        """
+        merged = {**self._merged({}), **more}
         merged["tags"] = {**(merged.get("tags") or {}), **tags}
         if merged.get("on_exhausted") is None:
             merged["on_exhausted"] = "failed"
         if merged.get("cancel_with_awaiters") is None:
             merged["cancel_with_awaiters"] = True
-        return call(Jobs.enqueue, self.type, payload, id=id, parent=parent, **merged)
+        return call(Jobs.enqueue, self.type, payload, id=id, **merged)
 
     def _refuse_in_workflow(self, called: str) -> None:
         """Refuse what a replay would do again.

@@ -20,6 +20,7 @@ from .outcomes import PUT_BACK, RELEASED, TIMED_OUT, Failure, Outcome
 from .reporting import report
 from .settings import WorkerParts
 from .store_client import StoreClient
+from .target_group import TargetGroup
 from .workflows.support import WorkflowSupport
 
 __all__ = ["Drained", "DrainedRun", "drain", "drain_async"]
@@ -105,6 +106,11 @@ class _Drain:
         self._started: deque[WorkItem] = deque()
         self._without_handler: set[str] = set()  # ids of jobs
         self._workflows = WorkflowSupport(parts.client, parts.settings.steps, live=False, beside=False, name=parts.settings.name)
+        group, name = parts.settings.target_group, parts.settings.name
+        self._inbox = None if group is None else self._client.inbox(group, name, -1)
+        self._target = (
+            None if self._inbox is None else TargetGroup(parts, self._inbox, lambda: self._client.now() / 1000, live=False)
+        )
         self.drained = Drained()
 
     def _movable(self, advance: bool) -> ManualClock | None:
@@ -126,16 +132,21 @@ class _Drain:
             while self._limit is None or len(self.drained.runs) < self._limit:
                 for periodic in self._parts.registry.periodics:
                     periodic.ensure(client)
+                self._serve_calls()
                 round = self._round()
                 if self._started:
                     yield begin(
                         self._started.popleft(), tasks, name, client.now(), client.now, self._parts.scope, client, self._workflows
                     )
-                elif round.room and not round.taken and not self._move(round.next_at):
+                elif round.room and not round.taken and not self._serve_calls() and not self._move(round.next_at):
                     self.drained.idle = True
                     return
         finally:
             self._leave()
+
+    def _serve_calls(self) -> bool:
+        """Handle the messages to the worker's group; return whether there were any."""
+        return self._target is not None and self._target.round()
 
     def _round(self) -> Round:
         room = 0 if self._claimed or self._started else max(1, self._parts.settings.batch)
@@ -212,6 +223,8 @@ class _Drain:
             self._client.end_many([(job.id, job.version)], PUT_BACK)
         self._claimed.clear()
         self._started.clear()
+        if self._inbox is not None:
+            self._inbox.close()
         if self._parts.registry.events:
             self._parts.registry.events.look()  # report what the last move of the clock did
         self.drained.now = self._client.now()

@@ -85,11 +85,12 @@ def process_name() -> str:
 
 
 def client_threads(worker: str) -> concurrent.futures.Executor:
-    """Return five threads for requests that take time, so that no answer that does not come holds up another kind of request.
+    """Return six threads for requests that take time, so that no answer that does not come holds up another kind of request.
 
-    The kinds are a round, a heartbeat, what running jobs report, a periodic job, and a look at the jobs that others wait for.
+    The kinds are a round, a heartbeat, what running jobs report, a periodic job, a look at the jobs that others wait for, and calls
+    to the worker's group.
     """
-    return concurrent.futures.ThreadPoolExecutor(5, thread_name_prefix=f"{worker}-store")
+    return concurrent.futures.ThreadPoolExecutor(6, thread_name_prefix=f"{worker}-store")
 
 
 def commit_wakeup(client: JobSource, loop: asyncio.AbstractEventLoop, wake: Callable[[], None], queues: Queues) -> ClaimWakeup:

@@ -19,7 +19,9 @@ __all__ = [
     "Claim",
     "Claimed",
     "Exchanged",
+    "Execute",
     "Held",
+    "Inbox",
     "JobSource",
     "JobSourceOwner",
     "Queues",
@@ -78,6 +80,32 @@ class Exchanged(NamedTuple):
     claimed: Claimed | None = None
 
 
+class Execute(NamedTuple):
+    """A message that a task can be acquired.
+
+    Attributes:
+        id: The id of the task.
+        version: The version in the message.
+        number: That of the message in the outbox of a store.
+        stale: Whether the task has moved on since then.
+    """
+
+    id: str
+    version: int
+    number: int = 0
+    stale: bool = False
+
+
+class Inbox(Watching, Protocol):
+    """The messages to one worker of a group. It writes a byte to its descriptor when there may be one."""
+
+    def take(self) -> list[Execute]:
+        """Return messages that wait. Those of a store are returned again until they are acknowledged."""
+
+    def acknowledge(self, taken: Sequence[Execute]) -> None:
+        """Take messages out of the outbox."""
+
+
 class JobSource(Protocol):
     """Requests about jobs. A status is 200, or 404 or 409 if the worker does not hold the job any more; other refusals raise."""
 
@@ -96,6 +124,9 @@ class JobSource(Protocol):
 
     def watch(self, descriptor: int, queues: Queues) -> Watching | None:
         """Write a byte to the descriptor when there may be something to claim from these queues; None if the client cannot."""
+
+    def inbox(self, group: str, pid: str, descriptor: int) -> Inbox:
+        """Return the messages to a worker of a group; the descriptor is as of `watch`, -1 for none."""
 
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         """Enqueue a job."""

@@ -1,5 +1,6 @@
 """Options as callers give them: durations, numbers, texts. A refusal names the option, the rule and the value."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -7,7 +8,9 @@ from ..base.instants import NEVER
 from ..calls.values import Duration, milliseconds
 from ..errors import Invalid
 
-__all__ = ["bounded_ms", "flag", "known", "name_or_none", "queues_of", "text", "whole"]
+__all__ = ["bounded_ms", "flag", "group_or_none", "known", "name_or_none", "queues_of", "text", "whole"]
+
+_GROUP = re.compile(r"[^\s/?#@:*]+")
 
 
 def whole(name: str, given: object, least: int | None = None) -> int:
@@ -73,6 +76,21 @@ def text(name: str, given: object) -> str:
 def name_or_none(name: str, given: object) -> str | None:
     """As `text`, or None."""
     return None if given is None else text(name, given)
+
+
+def group_or_none(name: str, given: object) -> str | None:
+    """The name of a group of workers, as it stands in an address such as ``poll://any@group``, or None.
+
+    Raises:
+        Invalid: It is empty, or an address cannot hold it.
+        TypeError: It is no str.
+    """
+    found = name_or_none(name, given)
+    if found is not None and not _GROUP.fullmatch(found):
+        raise Invalid(
+            f"{name} must be a name that an address can hold, without spaces and the characters / ? # @ : *, got {found!r}"
+        )
+    return found
 
 
 def known(name: str, given: object, values: Iterable[str]) -> str | None:

@@ -26,6 +26,7 @@ from .own_leases import OwnLeases
 from .reporting import send_progress
 from .settings import WorkerParts
 from .store_client import StoreClient
+from .target_group import TargetServer
 
 __all__ = ["WorkerSession"]
 
@@ -47,6 +48,8 @@ _LAST_ROUNDS = 3
 _STANDSTILL = 1.0
 #: The shortest and the longest pause between two checks of the periodic jobs (s).
 _SHORTEST_CHECK, _LONGEST_CHECK = 0.02, 60.0
+#: How long a stop waits until calls that were held back are given to other workers (s).
+_GIVING_UP = 1.0
 #: How many heartbeats without an answer fit into a lease, so that one that hangs is not the last.
 _HEARTBEATS_OF_A_LEASE = 3
 
@@ -94,6 +97,7 @@ class WorkerSession:
         self._failed: Exception | None = None
         self._full = asyncio.Event()  # no slot is free
         self.standstill: Standstill | None = None
+        self._target = TargetServer(parts, self._call) if parts.settings.target_group is not None else None
 
     async def run(self) -> None:
         """Work until `stop` is called. A cancellation of the task that awaits this is a stop, too."""
@@ -104,6 +108,8 @@ class WorkerSession:
             if self._parts.environment.beside:  # a simulation finds by itself what waits for ever
                 upkeep.append(self._watch_slots())
             others = [self.loop.create_task(self._guard(each)) for each in upkeep]
+            if self._target is not None:
+                others.append(self.loop.create_task(self._guard(self._target.run())))
             claims = self.loop.create_task(self._claim_loop())
             self.ready.set()
             try:
@@ -115,6 +121,9 @@ class WorkerSession:
                 await claims
                 raise
             finally:
+                if self._target is not None:
+                    self._target.stop()
+                    await asyncio.wait(others[-1:], timeout=_GIVING_UP)
                 others += [] if self._sending is None else [self._sending]
                 for task in (claims, *others):
                     task.cancel()
@@ -144,6 +153,8 @@ class WorkerSession:
         """Claim no more jobs, and end when all handlers have ended, or after the grace (s). A second call can only shorten the grace."""
         self.stopping = self._stop_asked = True
         self.executor.stop(grace)
+        if self._target is not None:
+            self._target.stop()
         self._stopped.set()
         self._wake.set()
 

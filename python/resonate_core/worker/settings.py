@@ -28,6 +28,7 @@ class WorkerOptions:
     heartbeat: float
     grace: float
     steps: int
+    target_group: str | None = None
 
     def __str__(self) -> str:
         return f"<Worker {self.name!r} of {', '.join(names_of(self.queues))}>"

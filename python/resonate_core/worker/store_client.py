@@ -12,6 +12,7 @@ from ..calls.call import Call, envelope, refusal
 from ..calls.local import run_call
 from ..calls.store_threads import call_apart
 from ..errors import NotFound, ResonateError, StoreError
+from .inboxes import StoreInbox
 from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_call, result_or_refusal, unless_held
 from .outcomes import Outcome
 
@@ -50,6 +51,10 @@ class StoreClient:
     def watch(self, descriptor: int, queues: Queues) -> Watch:
         """Commits of this process are seen, of any queue."""
         return self.store.watch(descriptor)
+
+    def inbox(self, group: str, pid: str, descriptor: int) -> StoreInbox:
+        """The undelivered messages of the store."""
+        return StoreInbox(group, pid, self.store.watch(descriptor), self.store.messages, self.store.acknowledge)
 
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         return self._jobs.enqueue(type, payload, **options)

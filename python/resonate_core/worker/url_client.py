@@ -14,6 +14,7 @@ from ..calls.made import call, made, together
 from ..calls.store_threads import MOST_OF_URL, OwnThreads
 from ..http.remote import Remote
 from ..http.server_client import BeforeProtocol
+from .inboxes import UrlInbox
 from .job_source import MOST, NOT_HELD, Claim, Claimed, Exchanged, Held, Queues, T, end_call, names_of, unless_held
 from .outcomes import Outcome
 from .url_watch import UrlWatch
@@ -107,6 +108,10 @@ class UrlClient:
         """Watch the server's stream of jobs."""
         address = self._remote.server
         return UrlWatch(address, names_of(queues), descriptor)
+
+    def inbox(self, group: str, pid: str, descriptor: int) -> UrlInbox:
+        """The server's stream of messages."""
+        return UrlInbox(self._remote.server, group, pid, descriptor)
 
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         return self._remote.run(call(CoreJobs.enqueue, type, payload, **options))

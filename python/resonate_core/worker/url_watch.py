@@ -1,4 +1,4 @@
-"""The stream on which a server tells a worker that a job can be claimed (WIRE 3)."""
+"""The streams of events of a server, and the one on which it tells a worker that a job can be claimed (WIRE 3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..base.stopwatch import doubled, seconds
 from ..errors import NoEnvelope
 from ..http.server_client import AsyncServerClient, ServerAddress, is_stream
 
-__all__ = ["UrlWatch"]
+__all__ = ["EventStream", "UrlWatch"]
 
 _log = logging.getLogger("resonate_core.worker")
 
@@ -29,21 +29,22 @@ _LASTING = 5.0
 _NO_STREAM = (400, 401, 403, 404, 405, 410, 414, 431, 501)
 
 
-class UrlWatch:
-    """Writes a byte to a descriptor when a server says that a job can be claimed: a `Watch` of a server.
+class EventStream:
+    """Reads a stream of events of a server in a thread of its own, and writes a byte to a descriptor when there is something new.
 
-    It is a hint. A worker that polls is right without it, so it never raises: it opens its stream again when that is lost, and
-    does so seldom if the server has none.
+    It never raises: it opens its stream again when that is lost, and does so seldom if the server has none.
 
     Args:
         address: That of the server, with the token, the time limit and the most bytes of a line.
-        queues: The names of the queues.
+        path: That of the stream, below the server's address.
         descriptor: A pipe or a socket that does not block.
+        without: What the log says if there is no stream: what is missing, and its consequence.
     """
 
-    def __init__(self, address: ServerAddress, queues: Sequence[str], descriptor: int) -> None:
+    def __init__(self, address: ServerAddress, path: str, descriptor: int, without: tuple[str, str]) -> None:
         self._address = address.url, address.token, address.timeout, address.answer_bytes
-        self._path = "jobs/claimable?" + urlencode([("queue", queue) for queue in queues])
+        self._path = path
+        self._without = without
         self._descriptor = descriptor
         self._lock = threading.Lock()
         self._written = False  # since it was armed
@@ -55,8 +56,15 @@ class UrlWatch:
         self._thread = threading.Thread(target=self._work, name="resonate-job-stream", daemon=True)
         self._thread.start()
 
+    def _opened(self) -> None:
+        """The stream is open."""
+
+    def _received(self, data: str) -> None:
+        """An event has come."""
+        raise NotImplementedError
+
     def rearm(self, until: int | None = None) -> None:
-        """Write once more. A server announces every job that can be claimed, whenever the caller polls next."""
+        """Write once more. A server announces all that is new, whenever the caller polls next."""
         self._written = False
 
     def close(self) -> None:
@@ -100,7 +108,7 @@ class UrlWatch:
                 failures = 0 if seconds() - began >= _LASTING else failures + 1
                 pause = _LONGEST_PAUSE if status in _NO_STREAM else doubled(_FIRST_PAUSE, max(0, failures - 1), _LONGEST_PAUSE)
                 if problem and problem != self._said:
-                    _log.info("no stream of jobs: %s: %s; meanwhile the server is polled", server.name, problem)
+                    _log.info("%s: %s: %s; %s", self._without[0], server.name, problem, self._without[1])
                 self._said = problem
                 await asyncio.sleep(pause * random.uniform(0.5, 1))
         finally:
@@ -114,10 +122,32 @@ class UrlWatch:
             async with server.stream(self._path) as (response, lines):
                 if not is_stream(response):
                     return response.status_code, f"it answered {response.status_code}"
-                self._wake()  # jobs may have become claimable while there was no stream
+                self._opened()
                 async for line in lines:
                     if line.startswith("data:"):
-                        self._wake()
+                        self._received(line.removeprefix("data:"))
         except (httpx.HTTPError, NoEnvelope) as error:
             return None, excerpt(str(error)) or type(error).__name__
         return 200, ""
+
+
+class UrlWatch(EventStream):
+    """Writes a byte to a descriptor when a server says that a job can be claimed: a `Watch` of a server.
+
+    It is a hint. A worker that polls is right without it.
+
+    Args:
+        address: As of `EventStream`.
+        queues: The names of the queues.
+        descriptor: As of `EventStream`.
+    """
+
+    def __init__(self, address: ServerAddress, queues: Sequence[str], descriptor: int) -> None:
+        path = "jobs/claimable?" + urlencode([("queue", queue) for queue in queues])
+        super().__init__(address, path, descriptor, ("no stream of jobs", "meanwhile the server is polled"))
+
+    def _opened(self) -> None:
+        self._wake()  # jobs may have become claimable while there was no stream
+
+    def _received(self, data: str) -> None:
+        self._wake()

@@ -19,7 +19,7 @@ from .drain import Drained, drain, drain_async
 from .environment import Environment, Target, WorkerStore, default
 from .job_source import JobSource, Queues, names_of
 from .opening import ClientOpening
-from .option_values import bounded_ms, flag, known, name_or_none, queues_of, whole
+from .option_values import bounded_ms, flag, group_or_none, known, name_or_none, queues_of, whole
 from .probes import refuse_claim
 from .registry import LIFECYCLES, Registry
 from .reporting import Counts
@@ -61,6 +61,8 @@ class Worker(Registry):
         heartbeat: How often leases are renewed, in ms or as a timedelta, less than the shorter lease; None: a third of the shorter lease.
         grace: How long a stop waits for running jobs, in ms or as a timedelta.
         steps: How many steps of workflows run at once.
+        target_group: The group of which this worker serves the calls that programs of the published SDKs make by ``rpc(...,
+            target=group)``: each runs as a job of the type that the call names, with the options of this worker's task.
         token: A bearer token, if `store_or_url` is the URL of a server.
         answer_bytes: The most bytes of one answer of that server, as of `resonate_core.connect`; None: 64 MiB.
         tracing: Whether enqueues and attempts have OpenTelemetry spans (extra ``otel``); None: if the program has configured a provider.
@@ -97,6 +99,7 @@ class Worker(Registry):
         heartbeat: Duration | None = None,
         grace: Duration = 10_000,
         steps: int = 32,
+        target_group: str | None = None,
         token: str | None = None,
         answer_bytes: int | None = None,
         tracing: bool | None = None,
@@ -121,6 +124,7 @@ class Worker(Registry):
             heartbeat=_heartbeat(heartbeat, min(lease, run_lease)) / 1000,
             grace=bounded_ms("grace", grace) / 1000,
             steps=whole("steps", steps, 1),
+            target_group=group_or_none("target_group", target_group),
         )
         found = self.settings
         refuse_claim(found.queues, worker=found.name, lease=lease, run_lease=run_lease, strict=found.strict)

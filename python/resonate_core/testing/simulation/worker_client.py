@@ -7,9 +7,10 @@ import contextvars
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ..._core import Job, Promise, PromisePage
+from ..._core import Job, Message, Promise, PromisePage
 from ...calls.call import Call
 from ...errors import Unreachable
+from ...worker.inboxes import StoreInbox
 from ...worker.job_source import Claim, Claimed, Exchanged, Held, Queues
 from ...worker.outcomes import Outcome
 from ...worker.store_client import StoreClient
@@ -73,6 +74,17 @@ class WorkerClient:
     def watch(self, descriptor: int, queues: Queues) -> Watching:
         """Commits of all processes are seen."""
         return self._world._watch(self._incarnation, descriptor)
+
+    def inbox(self, group: str, pid: str, descriptor: int) -> StoreInbox:
+        """The undelivered messages of the store."""
+
+        def messages(addresses: Sequence[str]) -> Sequence[Message]:
+            return self._call("messages", lambda: self._store.store.messages(addresses=addresses))
+
+        def acknowledge(numbers: Sequence[int]) -> object:
+            return self._call("acknowledge", lambda: self._store.store.acknowledge(numbers))
+
+        return StoreInbox(group, pid, self._world._watch(self._incarnation, descriptor), messages, acknowledge)
 
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         return self._call("job.enqueue", lambda: self._store.enqueue(type, payload, options))
