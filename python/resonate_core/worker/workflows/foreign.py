@@ -1,0 +1,76 @@
+"""What the code of a workflow awaits besides calls, and what its steps await."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Generator
+from typing import Any
+
+__all__ = ["Foreign", "InContext", "waits_only_for"]
+
+
+class Foreign:
+    """Awaits, for the code of a workflow, what it awaits besides calls."""
+
+    __slots__ = ("_yielded",)
+
+    def __init__(self, yielded: Any) -> None:
+        self._yielded = yielded
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return (yield self._yielded)
+
+
+class InContext:
+    """Awaits in context variables of its own.
+
+    Args:
+        awaitable: What is awaited.
+        context: The variables.
+    """
+
+    __slots__ = ("_awaitable", "_context")
+
+    def __init__(self, awaitable: Any, context: Any) -> None:
+        self._awaitable = awaitable
+        self._context = context
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        run = self._context.run
+        inner = run(self._awaitable.__await__)
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            try:
+                if error is not None:
+                    yielded = run(inner.throw, error)
+                else:
+                    yielded = run(next, inner) if value is None else run(inner.send, value)
+            except StopIteration as ended:
+                return ended.value
+            value = error = None
+            try:
+                value = yield yielded
+            except BaseException as raised:
+                error = raised
+
+
+def waits_only_for(awaited: Any, futures: Collection[Any]) -> bool:
+    """Whether a future waits for some of these futures, and for nothing else: itself, by a task, or by `asyncio.gather`.
+
+    Example:
+        >>> import asyncio
+        >>> from resonate_core.worker.workflows.foreign import waits_only_for
+        >>> async def main():
+        ...     one, other = asyncio.Future(), asyncio.Future()
+        ...     return waits_only_for(asyncio.gather(one), {one}), waits_only_for(asyncio.gather(one, other), {one})
+        >>> asyncio.run(main())
+        (True, False)
+    """
+    if awaited in futures:
+        return True
+    if isinstance(awaited, asyncio.Task):
+        inner = getattr(awaited, "_fut_waiter", None)
+        return inner is not None and waits_only_for(inner, futures)
+    children = getattr(awaited, "_children", None)  # of `asyncio.gather`
+    return isinstance(children, list) and all(each.done() or waits_only_for(each, futures) for each in children)
