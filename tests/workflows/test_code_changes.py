@@ -239,7 +239,7 @@ def test_a_message_that_does_not_fit_names_the_place_where_it_is_awaited(store: 
         return count
 
     worker = deployed(store, code)
-    worker.tasks["w"].using(id="w").delay() if hasattr(worker, "tasks") else worker.enqueue("w", id="w")
+    worker.enqueue("w", id="w")
     if parked:
         worker.run_until_idle()
     store.workflows.send("w", "count", "five")

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
-from .._core import Job, Jobs
+from .._core import Job, Jobs, Promise
 from ..calls.made import call
 from ..calls.workflow_records import WORKFLOW_TAG
 from ..errors import Conflict, ResonateError
@@ -17,7 +17,7 @@ from .tasks import WorkerTask
 from .workflows.determinism import warn_of
 from .workflows.driver import AsyncRun
 from .workflows.failures import HistoryTooLong, NonDeterministic, Parked, RunEnded, StartedOver
-from .workflows.records import is_pending
+from .workflows.records import JOB, is_pending, name_of
 from .workflows.scope import Run, Scope
 from .workflows.support import WorkflowSupport
 from .workflows.threads import ThreadRun
@@ -99,7 +99,7 @@ class WorkflowTask(WorkerTask[P, R_co]):
         (answer,) = await run.requested([request])
         if isinstance(answer, Job):
             return RESTARTED
-        children = [id for id, record in (await run.history()).items() if is_pending(record)]
+        children = _open_children(await run.history())
         if isinstance(answer, Conflict) and children:
             (suspension,) = await run.requested([call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")])
             if isinstance(suspension, Job):
@@ -130,7 +130,7 @@ class WorkflowTask(WorkerTask[P, R_co]):
         (answer,) = run.requested([call(Jobs.start_over, run.job.id, run.version, ended.payload)])
         if isinstance(answer, Job):
             return RESTARTED
-        children = [id for id, record in run.history().items() if is_pending(record)]
+        children = _open_children(run.history())
         if isinstance(answer, Conflict) and children:
             (suspension,) = run.requested([call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")])
             if isinstance(suspension, Job):
@@ -156,6 +156,11 @@ def _outcome_of(run: Run, error: RunEnded) -> Outcome:
         raise JobCancelled(run.context.reason)
     run.context.cancel("lost")
     return DROPPED
+
+
+def _open_children(records: Mapping[str, Promise]) -> list[str]:
+    """Return the child jobs that are not final. Other children that are pending, such as promises, are removed with the history."""
+    return [id for id, record in records.items() if is_pending(record) and name_of(record).startswith(JOB)]
 
 
 def _refused_start_over(run: Run, answer: Any) -> Outcome:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..._core import Promise
+from ...errors import Invalid
 from ..conversion import Unfit
 from .failures import failed, failure_of, failure_of_job
 from .operations import Performance, Record, Refused, Wait
@@ -247,6 +248,8 @@ class ResultCall(Call[T]):
     __slots__ = ("_of", "_reader")
 
     def __init__(self, scope: Scope, of: str, reader: Reader) -> None:
+        if of == scope.run.job.id:
+            raise Invalid(f"id must be that of another job or promise, got {of!r}, which is the workflow's own")
         super().__init__(scope, f"result {of}")
         self._of = of
         self._reader = reader

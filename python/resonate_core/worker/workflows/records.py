@@ -13,10 +13,12 @@ from ..conversion import Conversion, Unfit, conversion
 from ..encoding import encoded
 from ..signature import is_a
 
-__all__ = ["NAME_TAG", "PATCHED", "Reader", "Step", "is_pending", "name_of", "settled"]
+__all__ = ["JOB", "NAME_TAG", "PATCHED", "Reader", "Step", "is_pending", "name_of", "settled"]
 
 #: How the name of the mark of `patched` begins.
 PATCHED = "patched "
+#: How the name of a child job begins.
+JOB = "job "
 
 #: A step as `job.record` takes it.
 Step = dict[str, Any]

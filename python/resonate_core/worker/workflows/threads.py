@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from ..._core import Promise
 from ...base.stopwatch import doubled
 from ...calls.call import Call as Request
-from ...errors import Conflict, NotFound, ResonateError, StoreError
+from ...errors import Conflict, NotFound, ResonateError, StoreError, Unprocessable
 from ..context import JobContext
 from ..outcomes import JobCancelled
 from .calls import Call, ChildCall
@@ -368,7 +368,10 @@ class ThreadRun(Run):
         suspension = answers[-1]
         if isinstance(suspension, (Conflict, NotFound)):
             self._lost()
-        if not isinstance(suspension, ResonateError) and suspension.state != "running":
+        if isinstance(suspension, ResonateError):
+            if not isinstance(suspension, Unprocessable):  # of these ids one does not exist
+                raise suspension
+        elif suspension.state != "running":
             self.suspended = True
             raise self.end(Dropped())
         self._look(ids)

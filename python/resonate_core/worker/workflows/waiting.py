@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 from ..._core import Promise
 from ...base.stopwatch import doubled
 from ...calls.call import Call as Request
-from ...errors import Conflict, NotFound, ResonateError, StoreError
+from ...errors import Conflict, NotFound, ResonateError, StoreError, Unprocessable
 from ..context import JobContext
 from .calls import ChildCall
 from .failures import Dropped, Parked, RunEnded
@@ -270,7 +270,10 @@ class WaitingRun(Run):
             suspension = answers[-1]
             if isinstance(suspension, (Conflict, NotFound)):
                 await self._lost()
-            if not isinstance(suspension, ResonateError) and suspension.state != "running":
+            if isinstance(suspension, ResonateError):
+                if not isinstance(suspension, Unprocessable):  # of these ids one does not exist
+                    raise suspension
+            elif suspension.state != "running":
                 self._park()
             if self.outbox:
                 continue

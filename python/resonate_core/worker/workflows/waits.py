@@ -165,6 +165,7 @@ def promise(*, type: Any = None, timeout: Duration | None = None, tags: Mapping[
         tags: Of the promise.
 
     Raises:
+        TypeError: The tags are not text by text.
         TimeoutError: When awaited: its deadline has passed.
         StepFailed: When awaited: it was rejected or cancelled.
         RuntimeError: No workflow runs here.
@@ -196,6 +197,7 @@ def promised(scope: Scope, type: Any, timeout: Duration | None, tags: Mapping[st
     step: dict[str, Any] = {"tags": {**(tags or {}), NAME_TAG: "promise"}}
     if timeout is not None:
         step["timeout_in"] = milliseconds("timeout", timeout)
+    call(Jobs.record, scope.run.job.id, scope.run.version, [{"id": "", **step}])  # raises if it cannot be written
     made: StoredCall[Any] = StoredCall(scope, "promise", any_reader(type, "value of a promise"), step, raises=True)
     made.begin()
     scope.run.unsent.is_urgent = True
@@ -283,6 +285,7 @@ def result(id: str, *, type: Any = None) -> Call[Any]:
         type: What its value is converted to, as an annotation would.
 
     Raises:
+        Invalid: It is the workflow itself.
         StepFailed: When awaited: it has failed, was cancelled, or does not exist (code NotFound).
         RuntimeError: No workflow runs here.
 
