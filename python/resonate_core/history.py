@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 
 from resonate_core._core import Store
 from resonate_core.base.instants import NEVER
+from resonate_core.calls.workflow_records import TOPIC_TAG
 from resonate_core.errors import Invalid
 from resonate_core.explain.job_lifespans import JobLives, of_snapshot
 from resonate_core.explain.lifespans import Life, Mark, Span
 from resonate_core.explain.recordings import lines_of
+from resonate_core.explain.step_lifespans import join_steps, record_life
 
 __all__ = ["History", "Life", "Mark", "Source", "Span"]
 
@@ -22,6 +24,8 @@ Source: TypeAlias = "Store | str | os.PathLike[str] | Iterable[str | bytes]"
 Records: TypeAlias = Iterable[Mapping[str, Any]]
 
 TIMER = "resonate:timer"
+#: The requests whose replies have records of workflows.
+_RECORDING = frozenset(("job.record", "job.receive", "job.send"))
 TARGETS = {"2026-04-01": ("resonate:target",), "2025-01-15": ("resonate:target", "resonate:invoke")}
 
 
@@ -114,6 +118,7 @@ class History:
             if life.timeout_at is not None and life.timeout_at <= self.end:
                 life.settle(_verdict(life.tags), life.timeout_at)
         self._jobs.end(self.end)
+        self.wakes = join_steps(self.lives, self.wakes)
 
     def _see(self, now: int) -> None:
         self.start = now if self.start is None else min(self.start, now)
@@ -155,8 +160,14 @@ class History:
             made_by = schedule or record["tags"].get("resonate:schedule")
             life = Life(record["id"], record["createdAt"], record["timeoutAt"], record["tags"], schedule=made_by)
             life.parent = record["tags"].get("resonate:parent")
+            life.of_workflow = record_life(record)
             self.lives[life.id] = life
             self._see(life.created_at)
+        elif life.of_workflow is not None:
+            is_again = life.settled_at is not None and record["createdAt"] > life.settled_at
+            life.of_workflow = record_life(record)
+            if is_again:  # in another run of the workflow
+                life.begin_again(record["createdAt"] if life.of_workflow is None else life.of_workflow.began_at)
         if record["state"] != "pending":
             life.settle(record["state"], record["settledAt"])
         return life
@@ -183,6 +194,8 @@ class History:
             for life, what in self._jobs.request(kind, now, data, res):
                 mark, _, text = what.partition(" ")
                 life.marks.append(Mark(now, mark, text))
+            if kind in _RECORDING:
+                self._recorded(kind, now, data, res["data"])
             return
         if kind == "schedule.create":
             self._schedule(res["data"]["schedule"])
@@ -194,6 +207,17 @@ class History:
                 new.parent = data["id"]
         if kind.startswith("task."):
             self._task(kind, now, data, res)
+
+    def _recorded(self, kind: str, now: int, data: Mapping[str, Any], answer: Any) -> None:
+        """Take the records of a workflow. A message resolves the oldest receive of its topic that waits."""
+        for record in _promise_records(answer):
+            is_new = record["id"] not in self.lives
+            self._promise(record)
+            if kind == "job.send" and is_new:
+                waiting = (life for life in self.lives.values() if _receives(life, data["id"], data["topic"]))
+                receive = min(waiting, key=lambda life: life.created_at, default=None)
+                if receive is not None:
+                    receive.settle("resolved", now)
 
     def _created(self, kind: str, record: Mapping[str, Any], now: int, version: str) -> Life | None:
         new = record["id"] not in self.lives
@@ -276,6 +300,12 @@ class History:
             life.settle(_verdict(tags), deadline)
         elif "resonate:target" in tags:
             life.enter("pending", now)
+
+
+def _receives(life: Life, job: str, topic: str) -> bool:
+    """Return whether a promise takes the next message of a topic to a job."""
+    is_receive = life.of_workflow is not None and life.of_workflow.kind == "receive"
+    return is_receive and life.state == "pending" and (life.parent, life.tags.get(TOPIC_TAG)) == (job, topic)
 
 
 def _verdict(tags: Mapping[str, str]) -> str:

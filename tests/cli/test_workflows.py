@@ -120,8 +120,9 @@ def test_show_for_programs(run: Run, shop: tuple[rc.Store, list[str]]) -> None:
 def test_tree(run: Run, shop: tuple[rc.Store, list[str]]) -> None:
     _, flags = shop
     shown = run("workflows", "tree", "order-7", *flags).out.splitlines()
-    assert re.fullmatch(r"order-7  waiting  order:fulfil  \S+  waits for order-7:3", shown[0])
-    assert re.fullmatch(r"├── order-7:1  resolved  charge  1\.5\d*s", shown[1])
+    assert re.fullmatch(r"order-7  waiting  order:fulfil  \S+  waits for order-7:3 \(receive approval\)", shown[0])
+    assert re.fullmatch(r'├── order-7:1  resolved  charge  \S+  "r-1"  in attempt 3', shown[1])
+    assert re.fullmatch(r"├── order-7:2  rejected  reserve  \S+  NoStock: sold out", shown[2])
     assert re.fullmatch(r"└── order-7:3  pending  receive approval  \S+  waits for a message of topic approval", shown[3])
     calls = run("workflows", "tree", "order-7", *flags, "--json").json["calls"]
     assert [call["func"] for call in calls] == ["order:fulfil", "charge", "reserve", "receive approval"]

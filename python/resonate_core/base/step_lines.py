@@ -14,32 +14,34 @@ from typing import Any
 
 from .instants import moment
 
-__all__ = ["StepLine", "raised_line", "read_lines", "running_line"]
+__all__ = ["ToldStep", "raised_line", "read_lines", "running_line"]
 
 #: The most characters of an error in a line, which is cut after 1,000 bytes.
 _MOST_OF_AN_ERROR = 400
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-@dataclass(frozen=True, slots=True)
-class StepLine:
-    """What the newest line about a step says.
+@dataclass(slots=True)
+class ToldStep:
+    """What the lines of a report say about a step.
 
     Attributes:
         id: Of the step.
         name: Its name.
-        attempt: The number of its attempt.
-        since: When the attempt began, in Unix ms; None: it has failed.
-        error: What the attempt has raised; None: it runs.
-        again_at: When the next one begins, in Unix ms; None: that is not known.
+        job_attempt: The attempt of the workflow that has reported the newest line.
+        attempt: The attempt of the step that runs, or runs next.
+        since: When that began, in Unix ms; None: it has not.
+        begins_at: When it begins, in Unix ms; None: it has begun, or that is not known.
+        error: What an attempt before has raised last; None: that is not known.
     """
 
     id: str
     name: str
+    job_attempt: int
     attempt: int
     since: int | None = None
+    begins_at: int | None = None
     error: str | None = None
-    again_at: int | None = None
 
 
 def running_line(name: str, id: str, attempt: int, since: int) -> str:
@@ -73,8 +75,8 @@ def raised_line(name: str, id: str, attempt: int, error: str, again_in: int | No
     return f"{_head(name, id, attempt)}: {shown}" + ("" if again_in is None else f"; again in {again_in} ms")
 
 
-def read_lines(job: str, lines: Iterable[Mapping[str, Any]]) -> dict[str, StepLine]:
-    """Return what the newest line about each step says, by the id of the step, in the order of these lines.
+def read_lines(job: str, lines: Iterable[Mapping[str, Any]]) -> dict[str, ToldStep]:
+    """Return what the lines of a report say about steps, by the id of the step, in the order of the newest lines.
 
     Other lines, which functions of the program have reported, are passed over.
 
@@ -84,22 +86,27 @@ def read_lines(job: str, lines: Iterable[Mapping[str, Any]]) -> dict[str, StepLi
 
     Example:
         >>> from resonate_core.base.step_lines import raised_line, read_lines, running_line
-        >>> texts = [raised_line("charge", "o:1", 1, "OSError: no", 2000), "half done", running_line("charge", "o:1", 2, 5000)]
-        >>> read_lines("o", [{"at": 4000, "attempt": 1, "text": text} for text in texts])
-        {'o:1': StepLine(id='o:1', name='charge', attempt=2, since=5000, error=None, again_at=None)}
+        >>> texts = [raised_line("charge", "o:1", 1, "OSError: no", 2000), "half done", running_line("charge", "o:1", 2, 6500)]
+        >>> read_lines("o", [{"at": 4000, "attempt": 1, "text": text} for text in texts])["o:1"]
+        ToldStep(id='o:1', name='charge', job_attempt=1, attempt=2, since=6500, begins_at=None, error='OSError: no')
     """
     pattern = _pattern(job)
-    found: dict[str, StepLine] = {}
+    found: dict[str, ToldStep] = {}
     for line in lines:
         read = pattern.fullmatch(line["text"])
         if read is None:
             continue
-        name, id, attempt, since, error, again = read.groups()
-        begun = None if since is None else _instant(since)
-        if since is not None and begun is None:
-            continue
-        found.pop(id, None)
-        found[id] = StepLine(id, name, int(attempt), begun, error, None if again is None else line["at"] + int(again))
+        name, id, number, since, error, again = read.groups()
+        before = found.pop(id, None)
+        told = ToldStep(id, name, line["attempt"], int(number))
+        if error is None:
+            told.since = _instant(since)
+            told.error = None if before is None else before.error
+        else:
+            told.attempt += 1
+            told.begins_at = None if again is None else line["at"] + int(again)
+            told.error = error
+        found[id] = told
     return found
 
 
@@ -109,14 +116,17 @@ def _head(name: str, id: str, attempt: int) -> str:
 
 @lru_cache(maxsize=64)
 def _pattern(job: str) -> re.Pattern[str]:
-    number = r"\d{1,9}"
+    number = r"[0-9]{1,9}"
     return re.compile(
         rf"step (.+?) \(({re.escape(job)}(?::{number})+)\), attempt ({number}): "
-        rf"(?:runs since (\S+)|(\S.*?)(?:; again in (\d{{1,15}}) ms)?)"
+        rf"(?:runs since ([0-9]\S+)|(\S.*?)(?:; again in ([0-9]{{1,15}}) ms)?)"
     )
 
 
 def _instant(text: str) -> int | None:
+    """Return an instant of `moment`; None if the text is another."""
+    if text.isascii() and text.isdigit():  # beyond the calendar
+        return int(text) if len(text) < 20 else None
     try:
         passed = datetime.fromisoformat(text.replace("Z", "+00:00")) - _EPOCH
     except (TypeError, ValueError):

@@ -19,8 +19,10 @@ __all__ = [
     "RecordedError",
     "Retry",
     "Step",
+    "attempts_in",
     "began_at",
     "called_in",
+    "failure_in",
     "failure_of",
     "kind_of",
     "name_in",
@@ -115,11 +117,20 @@ def failure_of(promise: Promise) -> RecordedError | None:
         >>> failure_of(store.promises.reject("a", {"code": "NoStock", "message": "sold out"}))
         RecordedError(code='NoStock', message='sold out', data=None)
     """
-    if promise.state in ("pending", "resolved"):
+    return failure_in(promise.to_dict())
+
+
+def failure_in(promise: Mapping[str, Any]) -> RecordedError | None:
+    """Return why a promise has no result, as `failure_of`.
+
+    Args:
+        promise: As on the wire.
+    """
+    if promise["state"] not in _SETTLED:
         return None
-    code, words = _SETTLED[promise.state]
-    message = words.format(promise.id)
-    value = decoded(promise.value.to_dict())
+    code, words = _SETTLED[promise["state"]]
+    message = words.format(promise["id"])
+    value = decoded(promise.get("value") or {})
     if value.kind == "none":
         return RecordedError(code, message)
     named = _failure_in(value.content)
@@ -128,6 +139,15 @@ def failure_of(promise: Promise) -> RecordedError | None:
     if isinstance(value.content, str):
         return RecordedError(code, excerpt(value.content, MOST_OF_A_REFUSAL))
     return RecordedError(code, message, value.content)
+
+
+def attempts_in(promise: Mapping[str, Any]) -> int:
+    """Return how often a step was tried, as its record says; 1 of anything else.
+
+    Args:
+        promise: As on the wire.
+    """
+    return _whole(_param_of(promise).get("attempts"), 1, 1) if kind_of(promise) == "step" else 1
 
 
 def began_at(promise: Mapping[str, Any]) -> int:

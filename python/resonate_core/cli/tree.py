@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from resonate_core.cli.command import Session
 from resonate_core.cli.options import ID
-from resonate_core.cli.show import COLOURS, clean, length
+from resonate_core.cli.show import COLOURS, clean, length, payload_text
 from resonate_core.cli.values import now
 from resonate_core.explain.call_tree import CallNode, calls_of, in_order
 
@@ -16,16 +16,24 @@ if TYPE_CHECKING:
 
 __all__ = ["tree"]
 
+#: The most characters of the result of a step.
+_LONGEST = 80
+
 
 def _label(call: CallNode, present: int) -> Text:
     from rich.text import Text
 
     # Of a pending promise the job says most, and the task more; the older dialect's says nothing.
     state = (call.job or call.task or {}).get("state", call.state)
+    if call.kind == "own":  # of the library, not of the program
+        return Text(f"{clean(call.id)}  {state}  {clean(call.func or '')}", style="dim")
     parts = [(clean(call.id), "bold"), ("  " + state, COLOURS[state])]
     if call.func:
         parts.append((f"  {clean(call.func)}", ""))
     parts.append((f"  {length(call.took(present))}", "dim"))
+    result = "" if call.step is None or call.state != "resolved" else payload_text(call.promise.get("value", {}))
+    if result:
+        parts.append((f"  {clean(result if len(result) <= _LONGEST else f'{result[:_LONGEST]}…')}", ""))
     note = call.note(present)
     if note:
         parts.append((f"  {clean(note)}", "italic"))
@@ -67,6 +75,15 @@ def _document(root: CallNode) -> dict[str, Any]:
             "waitsFor": call.waits_for,
             "note": call.note(present) or None,
         }
+        if call.step is not None:
+            row |= {"kind": call.kind, "startedAt": call.began_at, "attempts": call.step.attempts}
+            if call.step.error is not None:
+                row["error"] = {"code": call.step.error.code, "message": call.step.error.message, "data": call.step.error.data}
+        if call.steps:
+            row["running"] = [
+                {"id": step.id, "name": step.name, "attempt": step.attempt, "since": step.since, "error": step.error}
+                for step in call.steps
+            ]
         if call.failed is not None:
             row["failed"] = {"attempt": call.failed.number, "error": call.failed.error, "nextAt": call.failed.next_at}
         rows.append(row)

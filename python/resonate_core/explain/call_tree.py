@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
+from .._core import Promise
 from ..base.failed_attempts import FailedAttempt, failed_attempts
 from ..base.first_few import first_few
 from ..base.instants import NEVER, length, moment
 from ..base.page_progress import PageProgress
 from ..base.payloads import decoded
-from ..calls.workflow_records import TOPIC_TAG, began_at, name_in
+from ..base.step_lines import ToldStep
+from ..calls.workflow_records import TOPIC_TAG, RecordKind, Step, began_at, called_in, kind_of, retry_in
+from .workflow_steps import steps_that_run, told
 
 __all__ = ["CallNode", "RequestSender", "calls_of", "family_of", "function_of", "in_order"]
 
@@ -53,7 +57,7 @@ class RequestSender(Protocol):
 class CallNode:
     """One promise of a workflow, with its task and its job if it has them, its failure if it is tried again, and the calls that it made.
 
-    A job that waits for one of its own steps does not run it: then the step is `awaited`.
+    A job that waits for one of its own steps does not run it: then the step is `awaited`. A job that runs has the `steps` that run in it.
     """
 
     promise: dict[str, Any]
@@ -62,6 +66,8 @@ class CallNode:
     failed: FailedAttempt | None = None
     children: list[CallNode] = field(default_factory=list)
     awaited: bool = False
+    steps: list[ToldStep] = field(default_factory=list)
+    earliest: int = 0
 
     @property
     def id(self) -> str:
@@ -73,12 +79,24 @@ class CallNode:
         """Its promise's state."""
         return str(self.promise["state"])
 
+    @cached_property
+    def kind(self) -> RecordKind | None:
+        """Which record of a workflow it is; None: it is none."""
+        return kind_of(self.promise)
+
     @property
     def func(self) -> str | None:
         """The called function, if the param has the form of the SDKs; of a job, its type; of a step of a workflow, its name."""
         if self.job is not None:
             return str(self.job["type"])
-        return function_of(self.promise["param"]) or name_in(tags_of(self.promise)) or None
+        if self.kind is not None:
+            return called_in(self.promise).removeprefix("job " if self.kind == "job" else "")
+        return function_of(self.promise["param"])
+
+    @cached_property
+    def step(self) -> Step | None:
+        """The record of a workflow that it is, which has its attempts, its result and its error; None: it is none."""
+        return None if self.kind is None else Step.of(Promise.from_dict(self.promise))
 
     @property
     def waits_for(self) -> list[str]:
@@ -89,31 +107,61 @@ class CallNode:
             return []
         return [child.id for child in self.children if child.state == "pending"]
 
+    @cached_property
+    def began_at(self) -> int:
+        """When it began, in Unix ms. A record that a fork has copied begins with the fork."""
+        return max(began_at(self.promise), self.earliest)
+
     def took(self, now: int) -> int:
         """The ms from its beginning to its end, or to now."""
-        return max(int(self.promise.get("settledAt", now)) - began_at(self.promise), 0)
+        return max(int(self.promise.get("settledAt", now)) - self.began_at, 0)
 
-    def note(self, now: int, shown: Callable[[FailedAttempt], str] = lambda failed: failed.error) -> str:
-        """Return its present work or wait; empty if it is settled.
+    def note(
+        self,
+        now: int,
+        shown: Callable[[FailedAttempt], str] = lambda failed: failed.error,
+        error_of: Callable[[str, str], str] = lambda id, error: error,
+    ) -> str:
+        """Return its present work or wait; of a step that has ended, why it failed and how often it was tried. Otherwise empty.
 
         Args:
             now: The present instant, in Unix ms.
             shown: Returns the error of a failed attempt as it may be shown.
+            error_of: Returns an error of the record with an id as it may be shown.
         """
+
+        def own(error: str) -> str:
+            return error_of(self.id, error)
+
         if self.state != "pending":
-            return ""
+            return self._end(own)
+        retry = retry_in(self.promise)
+        if retry is not None:
+            after = "" if retry.error is None else f", after {own(str(retry.error))}"
+            return f"attempt {retry.failed + 1} begins at {_left(int(self.promise['timeoutAt']), now)}{after}"
         note = self._note(now)
+        if self.steps:
+            note += f"; {told(self.steps, now, own)}"
         return note if self.failed is None else f"{note}; {self.failed.told(now, shown(self.failed))}"
+
+    def _end(self, own: Callable[[str], str]) -> str:
+        if self.kind in (None, "job", "message") or self.step is None:
+            return ""
+        error = "" if self.step.error is None else own(str(self.step.error))
+        if self.kind == "retry" and error:
+            return f"after {error}"
+        tried = f"in attempt {self.step.attempts}" if self.step.attempts > 1 else ""
+        return ", ".join(filter(None, (error, tried)))
 
     def _note(self, now: int) -> str:
         tags = tags_of(self.promise)
         deadline = int(self.promise["timeoutAt"])
-        left = f"{moment(deadline)}" + (f" (in {length(deadline - now)})" if 0 < deadline - now < 366 * 86_400_000 else "")
+        left = _left(deadline, now)
         target = tags.get("resonate:target") or tags.get("resonate:invoke")
         if tags.get("resonate:timer") == "true":
             return f"sleeps until {left}"
         if self.job is not None:
-            return _job_note(self.job, now)
+            return _job_note(self.job, now, {child.id: called_in(child.promise) for child in self.children})
         if self.task is not None:
             state = self.task.get("state")
             if state == "acquired":
@@ -133,6 +181,10 @@ class CallNode:
         return "waits to be settled" if deadline == NEVER else f"waits to be settled, until {left}"
 
 
+def _left(at: int, now: int) -> str:
+    return f"{moment(at)}" + (f" (in {length(at - now)})" if 0 < at - now < 366 * 86_400_000 else "")
+
+
 def function_of(param: Mapping[str, Any]) -> str | None:
     """Return the function that a promise calls, if its param has the form of the SDKs; otherwise None.
 
@@ -149,8 +201,8 @@ def function_of(param: Mapping[str, Any]) -> str | None:
     return func if isinstance(func, str) else None
 
 
-def _job_note(job: dict[str, Any], now: int) -> str:
-    """Describe the state of a job that has not ended."""
+def _job_note(job: dict[str, Any], now: int, names: Mapping[str, str]) -> str:
+    """Describe the state of a job that has not ended; its own calls by their names, if they have some."""
     state, queue = job["state"], job["queue"]
     if job.get("gathering"):
         return f"gathers in queue {queue}, group {job['group']}"
@@ -159,7 +211,7 @@ def _job_note(job: dict[str, Any], now: int) -> str:
     failed = f", after {job['error']['code']}" if "error" in job else ""
     notes = {
         "scheduled": f"due in queue {queue} at {due}",
-        "waiting": _awaited(job),
+        "waiting": _awaited(job, names),
         "pending": f"waits for a worker of queue {queue}{failed}",
         "claimed": f"claimed by {job.get('claimedBy')}",
         "running": f"run by {job.get('claimedBy')}",
@@ -169,10 +221,11 @@ def _job_note(job: dict[str, Any], now: int) -> str:
     return notes.get(str(state), "")
 
 
-def _awaited(job: dict[str, Any]) -> str:
+def _awaited(job: dict[str, Any], names: Mapping[str, str]) -> str:
     """Return what a waiting job lacks: the first ids, and how many more there are."""
     awaits = job.get("awaits", {"ids": [], "count": 0})
-    return f"waits for {first_few(awaits['ids'], _NAMED, awaits['count'])}"
+    ids = [f"{id} ({names[id]})" if names.get(id) else id for id in awaits["ids"]]
+    return f"waits for {first_few(ids, _NAMED, awaits['count'])}"
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:
@@ -181,8 +234,11 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
 
 
 def _parent(promise: dict[str, Any], known: dict[str, CallNode]) -> str | None:
-    """Return the caller: the one in the tag, else the longest id that this id begins with."""
+    """Return the caller: the one in the tag, else the longest id that this id begins with. A timer before an attempt is below its step."""
     id, named = promise["id"], tags_of(promise).get(_PARENT)
+    retry = retry_in(promise)
+    if retry is not None and retry.step in known:
+        return retry.step
     if named in known and named != id:
         return str(named)
     return next((id[:end] for end in range(len(id) - 1, 0, -1) if id[end] in ".:" and id[:end] in known), None)
@@ -249,8 +305,11 @@ def calls_of(
     for each, above in parents.items():
         if above is not None or is_whole:
             known[above or id].children.append(known[each])
+        owner = known.get(tags_of(known[each].promise).get(_PARENT, ""))
+        if owner is not None:
+            known[each].earliest = int(owner.promise["createdAt"])
     for call in known.values():
-        call.children.sort(key=lambda child: (child.promise["createdAt"], _natural(child.id)))
+        call.children.sort(key=lambda child: (child.began_at, _natural(child.id)))
     tree = known[id]
     pending = [call for call, _ in in_order(tree) if call.state == "pending"]
     _add_tasks(target, pending)
@@ -259,6 +318,10 @@ def calls_of(
         awaits = () if call.job is None else call.job.get("awaits", {}).get("ids", ())
         for child in call.children:
             child.awaited = child.id in awaits
+        if call.job is not None:
+            call.steps = steps_that_run(
+                call.job, lambda ids: [one for one in ids if one in known and known[one].state != "pending"]
+            )
     return tree
 
 

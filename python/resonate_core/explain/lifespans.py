@@ -30,6 +30,25 @@ class Span:
     code: str | None = None
 
 
+@dataclass(frozen=True)
+class RecordLife:
+    """What a record of a workflow tells about its life.
+
+    Attributes:
+        kind: Which record it is; see `resonate_core.calls.workflow_records.RecordKind`.
+        name: Of the call.
+        began_at: When its last attempt began, in Unix ms.
+        attempts: How often it was tried.
+        code: Of the error that it has recorded; None: none.
+    """
+
+    kind: str
+    name: str
+    began_at: int
+    attempts: int = 1
+    code: str | None = None
+
+
 @dataclass
 class Mark:
     """Something that happened at one instant: an internal step by its name, `heartbeat`, or `refused` with its status."""
@@ -45,7 +64,7 @@ class Life:
 
     The state of a job is `pending`, or how it ended: `completed`, `failed`, `cancelled`, `expired` or `deleted`. An id may be
     enqueued again after its job was deleted: `ends` has the end of each of these jobs with its instant, and `renewals` has the
-    instants at which the id was enqueued again.
+    instants at which the id was enqueued again. `of_workflow` tells which record of a workflow it is, if it is one.
     """
 
     id: str
@@ -59,6 +78,7 @@ class Life:
     marks: list[Mark] = field(default_factory=list)
     job: dict[str, Any] | None = None
     parent: str | None = None
+    of_workflow: RecordLife | None = None
     ends: list[tuple[int, str]] = field(default_factory=list)
     renewals: list[int] = field(default_factory=list)
 

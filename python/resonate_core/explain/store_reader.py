@@ -216,3 +216,12 @@ class StoreReader(RequestSender):
     def failure(self, failed: FailedAttempt) -> str:
         """Return the error of a failed attempt as it may be shown."""
         return failed.error
+
+    def error_of(self, id: str, error: str) -> str:
+        """Return an error of a workflow, or of one of its records, as it may be shown.
+
+        Args:
+            id: Of the workflow or the record.
+            error: A code, and a text behind a colon.
+        """
+        return error

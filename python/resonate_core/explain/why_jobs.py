@@ -9,11 +9,14 @@ from ..base.instants import NEVER, counted, when
 from ..base.rates import claimable_at
 from ..base.standstills import Standstill, standstill_line, standstills_of
 from ..base.states import ENDED_AT, expires_at
+from ..base.step_lines import ToldStep
+from ..calls.workflow_records import name_in, retry_in
 from .job_waits import Waits, received_topic, waits_before_start
 from .reasons import Advice, Next, Reason
 from .store_queries import batch_ready_at, jobs_in, leases_in, queue_row, waiting_in
 from .store_reader import StoreReader
 from .unknown_types import put_back
+from .workflow_steps import steps_that_run, told
 
 __all__ = ["briefs_of", "next_token", "place_free", "standstill_in", "why_job"]
 
@@ -193,6 +196,11 @@ def briefs_of(reader: StoreReader, ids: Sequence[str]) -> dict[str, str]:
 
 
 def _brief_job(reader: StoreReader, job: Mapping[str, Any]) -> str:
+    called = name_in(job.get("tags", {}))  # of a child job
+    return f"{called}: {_state_of_job(reader, job)}" if called else _state_of_job(reader, job)
+
+
+def _state_of_job(reader: StoreReader, job: Mapping[str, Any]) -> str:
     state, now = job["state"], reader.store.now
     if state == "running":
         return f"running since {when(job['startedAt'], now)}"
@@ -213,12 +221,19 @@ def _brief_promise(reader: StoreReader, row: Mapping[str, Any] | None) -> str:
         return "does not exist or is not visible"
     if row["state"] != "pending":
         return str(row["state"])
+    retry = retry_in(row)
+    if retry is not None:
+        after = "" if retry.error is None else f", after {reader.error_of(row['id'], str(retry.error))}"
+        return f"attempt {retry.failed + 1} of step {retry.name} at {when(row['timeoutAt'], reader.store.now)}{after}"
     if row["tags"].get("resonate:timer") == "true":
         return f"timer until {when(row['timeoutAt'], reader.store.now)}"
     topic = received_topic(row)
     if topic is not None:
         return f"no message of topic {topic} yet"
-    return f"task {row['task']['state']}" if row.get("task") is not None else "promise, not settled"
+    if row.get("task") is None:
+        return "promise, not settled"
+    called = name_in(row["tags"])  # of a call of a program
+    return f"{called}: task {row['task']['state']}" if called else f"task {row['task']['state']}"
 
 
 def _retry(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
@@ -265,7 +280,28 @@ def _held(reader: StoreReader, job: Mapping[str, Any]) -> Reason:
     reported = _reported_standstill(reader, job)
     if reported is not None:
         return _reason(job, f"is run by {worker} since {since}; {reported}.", _ends(job, *others), stuck=True, advice=cancel)
-    return _reason(job, f"is run by {worker} since {since}.", _ends(job, *others), advice=cancel)
+    steps = _steps_that_run(reader, job)
+    for step in steps:
+        if step.begins_at is not None and step.begins_at > now:
+            others.append(Next(f"attempt {step.attempt} of step {step.name} begins", step.begins_at))
+    said = told(steps, now, lambda error: reader.error_of(job["id"], error))
+    doing = f"; {said}" if said else ""
+    return _reason(job, f"is run by {worker} since {since}{doing}.", _ends(job, *others), advice=cancel)
+
+
+def _steps_that_run(reader: StoreReader, job: Mapping[str, Any]) -> list[ToldStep]:
+    """Return the steps of a workflow that run, with what they have raised last, which a timer keeps if a line does not."""
+
+    def settled(ids: list[str]) -> list[str]:
+        return [id for id, row in reader.rows(ids).items() if row["state"] != "pending"]
+
+    steps = steps_that_run(job, settled)
+    for step in steps:
+        timer = None if step.error is not None or step.attempt == 1 else reader.row(f"{step.id}:{step.attempt - 1}")
+        retry = None if timer is None else retry_in(timer)
+        if retry is not None and retry.error is not None:
+            step.error = str(retry.error)
+    return steps
 
 
 def _standstill_in_holder(reader: StoreReader, job: Mapping[str, Any]) -> Standstill | None:

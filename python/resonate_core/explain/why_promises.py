@@ -8,10 +8,12 @@ from typing import Any
 from ..base.failed_attempts import FailedAttempt, failed_attempts
 from ..base.first_few import first_few
 from ..base.instants import NEVER, counted, when
+from ..calls.workflow_records import retry_in
 from .job_waits import received_topic
 from .reasons import Advice, Next, Reason
 from .store_queries import awaited_elsewhere
 from .store_reader import StoreReader
+from .workflow_steps import outcome_of, record_in_words
 
 __all__ = ["awaited_by_task", "why_promise"]
 
@@ -35,17 +37,21 @@ def why_promise(
         return _task(reader, promise, task, listening)
     id, now, deadline = promise["id"], reader.store.now, promise["timeoutAt"]
     if _is_timer(promise):
-        next = Next("it is resolved", deadline, is_step=True)
-        return Reason(id, "promise", "pending", f"Timer {id} sleeps until {when(deadline, now)}.", next)
+        return _timer(reader, promise)
     row, caller = reader.row(id), promise["tags"].get("resonate:parent")
     settle: Advice = ("settle the promise", ("promise.settle", {"id": id, "state": "resolved"}))
     topic = None if row is None else received_topic(row)
     if topic is not None:
         sentence = f"Promise {id} waits for the next message of topic {topic} to job {caller}."
-        return Reason(id, "promise", "pending", sentence, _deadline(promise, now), advice=(settle,))
+        send: Advice = (f"send a message of topic {topic} to the job", None)
+        return Reason(id, "promise", "pending", sentence, _deadline(promise, now), advice=(send, settle))
     if caller and caller != id and _is_awaited_by(reader, id, caller):
         sentence = f"Promise {id} is a step of job {caller}, which waits for it until a client settles it."
         return Reason(id, "promise", "pending", sentence, _deadline(promise, now), advice=(settle,))
+    record = record_in_words(promise)
+    if record is not None and caller and reader.find("job", caller) is not None:
+        sentence = f"{record} is run by job {caller}."
+        return Reason(id, "promise", "pending", sentence, _deadline(promise, now), (caller,), advice=(settle,))
     if promise["tags"].get("resonate:scope") == "local" and caller and caller != id:
         failures = [failed for failed in _failures(reader, id) if failed.id == id]
         sentence = f"Promise {id} is settled by its caller {caller}, which runs it locally{_failed(reader, failures)}."
@@ -53,6 +59,16 @@ def why_promise(
         return Reason(id, "promise", "pending", sentence, following, (caller,), advice=(settle,))
     sentence = f"Promise {id} waits until a client settles it; no task or job does it."
     return Reason(id, "promise", "pending", sentence, _deadline(promise, now), stuck=deadline == NEVER, advice=(settle,))
+
+
+def _timer(reader: StoreReader, promise: Mapping[str, Any]) -> Reason:
+    id, now, deadline = promise["id"], reader.store.now, promise["timeoutAt"]
+    retry, record, job = retry_in(promise), record_in_words(promise), promise["tags"].get("resonate:parent")
+    sentence = f"Timer {id} sleeps until {when(deadline, now)}."
+    if retry is not None:
+        after = "" if retry.error is None else f", after {reader.error_of(id, str(retry.error))}"
+        sentence = f"{record} of job {job} begins at {when(deadline, now)}{after}."
+    return Reason(id, "promise", "pending", sentence, Next("it is resolved", deadline, is_step=True))
 
 
 def _is_awaited_by(reader: StoreReader, id: str, parent: str) -> bool:
@@ -74,6 +90,10 @@ def _message(row: Mapping[str, Any], promise: Mapping[str, Any], now: int) -> st
 def _settled(reader: StoreReader, promise: Mapping[str, Any]) -> Reason:
     id, now = promise["id"], reader.store.now
     sentence = f"Promise {id} was {_ENDS[promise['state']]} at {when(promise['settledAt'], now)}."
+    record = record_in_words(promise)
+    if record is not None:
+        outcome = outcome_of(promise, now, lambda error: reader.error_of(id, error))
+        sentence = f"{record} of job {promise['tags'].get('resonate:parent')} {outcome}."
     waiting = [message for message in reader.messages(id) if message["kind"] in ("unblock", "notify")]
     if waiting:
         are = "is" if len(waiting) == 1 else "are"

@@ -65,7 +65,7 @@ def id_pattern(ids: str | None) -> Globs:
 
 
 def lives_between(history: History, ids: str | None, start: int, end: int) -> list[Life]:
-    """Return the lives that match a pattern and that were there between two instants, in order of creation."""
+    """Return the lives that match a pattern and were there between two instants, by their creation; a workflow before its records."""
     wanted = id_pattern(ids)
 
     def is_there(life: Life) -> bool:
@@ -73,7 +73,10 @@ def lives_between(history: History, ids: str | None, start: int, end: int) -> li
             return False
         return life.created_at <= end and (life.settled_at is None or life.settled_at >= start)
 
-    return sorted(filter(is_there, history.lives.values()), key=lambda life: life.created_at)
+    def place(life: Life) -> tuple[int, bool, str]:
+        return life.created_at, life.of_workflow is not None, "" if life.of_workflow is None else life.id
+
+    return sorted(filter(is_there, history.lives.values()), key=place)
 
 
 def extent(history: History, ids: str | None, start: int | None, end: int | None) -> tuple[int, int]:
@@ -174,7 +177,7 @@ def _row(life: Life, fold: int | None, first: int, last: int) -> tuple[dict[str,
         "marks": marks,
         "fold": fold,
     }
-    optional = {"parent": life.parent if life.parent != life.id else None, "schedule": life.schedule}
+    optional = {"name": name_of(life), "parent": life.parent if life.parent != life.id else None, "schedule": life.schedule}
     if life.job is not None:
         optional.update({name: life.job.get(name) for name in ("type", "queue", "group")})
     row.update((name, value) for name, value in optional.items() if value is not None)
@@ -186,8 +189,16 @@ def _kind(life: Life) -> str:
         return "schedule"
     if life.job is not None:
         return "job"
+    if life.of_workflow is not None and life.of_workflow.kind == "step":
+        return "step"
     has_task = bool(life.spans) or "resonate:target" in life.tags or "resonate:invoke" in life.tags
     return "task" if has_task else "promise"
+
+
+def name_of(life: Life) -> str | None:
+    """Return what a record of a workflow has called; None: it is none, or a job, whose type says that."""
+    record = life.of_workflow
+    return None if record is None or life.job is not None else record.name or None
 
 
 def _span(span: Any) -> dict[str, Any]:

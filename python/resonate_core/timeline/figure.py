@@ -13,7 +13,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from resonate_core.errors import Invalid
 from resonate_core.history import History, Life, Span
-from resonate_core.timeline.data import DATES_FROM, extent, lives_between, story_events, timeline_data, worker_colour
+from resonate_core.timeline.data import DATES_FROM, extent, lives_between, name_of, story_events, timeline_data, worker_colour
 from resonate_core.timeline.folds import Fold, fold_data, folds_of
 from resonate_core.timeline.legend import legend_of, short
 from resonate_core.timeline.result import Timeline
@@ -179,7 +179,7 @@ class _Picture:
             self._schedule(life, row)
         else:
             self._life(life, row)
-        if life.job is not None:
+        if life.job is not None or life.of_workflow is not None:
             self._outcomes(life, row)
         drawn: dict[str, float] = {}
         for mark in life.marks:
@@ -204,7 +204,7 @@ class _Picture:
                 self._held(row, span, end, drawn)
             elif span.start == end:
                 continue
-            elif life.job is not None and span.state in LINES:
+            elif (life.job is not None or life.of_workflow is not None) and span.state in LINES:
                 self.lines.setdefault(span.state)
                 colour, dashes, _ = LINES[span.state]
                 self.ax.plot([self.x(span.start), self.x(end)], [row, row], color=colour, linewidth=1.3, linestyle=dashes, zorder=2)
@@ -352,5 +352,6 @@ class _Picture:
 
 def _name(row: Life | Fold) -> str:
     if isinstance(row, Life):
-        return short(row.id)
+        name = name_of(row)
+        return short(row.id) if name is None else f"{short(name, 20)} {short(row.id, 16)}"
     return f"{short(row.label, 20)} × {len(row.members):,}"

@@ -61,6 +61,8 @@ def _key(life: Life) -> tuple[str, str] | None:
         return "schedule", life.schedule
     if life.job is not None:
         return "type", str(life.job["type"])
+    if life.of_workflow is not None and life.of_workflow.name:
+        return "step", life.of_workflow.name
     label = _NUMBERS.sub("#", life.id)
     return ("name", label) if label != life.id else None
 

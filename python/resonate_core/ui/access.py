@@ -172,6 +172,17 @@ class StoreAccess(StoreReader):
             self.redaction.members(decoded(row.get("param", {})).content)
         return self.redaction.text(failed.error)
 
+    def error_of(self, id: str, error: str) -> str:
+        """Return an error of a workflow, or of one of its records, as it may be shown: that of a redacted type is its code."""
+        if self.hides(id):
+            return error.partition(":")[0]
+        rows = self.rows([id])
+        parents = [parent for row in rows.values() if (parent := row["tags"].get("resonate:parent")) is not None]
+        for row in (*rows.values(), *self.rows(parents).values()):  # it may quote the arguments
+            for name in ("param", "value"):
+                self.redaction.members(decoded(row.get(name, {})).content)
+        return self.redaction.text(error)
+
     def redacting(self, redaction: Redaction) -> StoreAccess:
         """Return this access with another redaction, for a part of a response that is judged alone."""
         made = copy(self)

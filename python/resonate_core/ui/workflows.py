@@ -89,9 +89,10 @@ def workflow(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> di
             "promise": records.promise(access, call.promise, type=None if call.job is None else call.job["type"], brief=True),
             "task": call.task,
             "job": None if call.job is None else records.job(access, call.job, brief=True),
-            "note": call.note(now, access.failure),
+            "note": call.note(now, access.failure, access.error_of),
             "tookMs": call.took(now),
             "waitsFor": call.waits_for,
+            **_record(access, call),
             "children": [made[child.id] for child in call.children],
         }
     messages = [message for call in calls if call.state == "pending" for message in access.messages(call.id)]
@@ -103,6 +104,19 @@ def workflow(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> di
         "why": why_in(access, id, dashboard.listening).to_dict(),
         "timeline": _timeline(access, calls),
         "messages": message_items(access, messages, dashboard),
+    }
+
+
+def _record(access: StoreAccess, call: CallNode) -> dict[str, Any]:
+    """What a record of a workflow has besides its promise."""
+    if call.step is None:
+        return {"kind": None}
+    error = call.step.error
+    return {
+        "kind": call.kind,
+        "startedAt": call.began_at,
+        "attempts": call.step.attempts,
+        "error": None if error is None else access.error_of(call.id, str(error)),
     }
 
 

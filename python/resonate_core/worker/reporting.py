@@ -254,9 +254,10 @@ def _log_attempt(level: int, attempt: Attempt, text: str, *values: object, raise
     if not _log.isEnabledFor(level):
         return
     named = {"job": attempt.id, "type": attempt.job.type, "attempt": attempt.context.attempt}
-    more = {} if raised is None else {"failure": raised.error}
-    shown: Any = raised.error if raised is not None and _log.isEnabledFor(logging.DEBUG) else None
-    if raised is not None and raised.error is not None and attempt.execution.is_workflow:  # mostly a step has failed, without a traceback
-        shown = type(raised.error), raised.error, of_program(raised.error.__traceback__)
+    error = None if raised is None else raised.error
+    more = {} if raised is None else {"failure": error}
+    shown: Any = error if _log.isEnabledFor(logging.DEBUG) else None
+    if error is not None and attempt.execution.is_workflow:  # mostly a step has failed, and its record has no traceback
+        shown = type(error), error, of_program(error.__traceback__)
     head = "job %s of type %s, attempt %d, "
     _log.log(level, head + text, *named.values(), *values, exc_info=shown, extra=named | more)

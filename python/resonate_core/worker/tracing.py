@@ -183,7 +183,7 @@ class StepTraces:
             attempt: The number of the attempt.
         """
         of_step = {"resonate.step.name": name, "resonate.step.id": id, "resonate.step.attempt": attempt}
-        parent = variables.run(self._contexts.get_current)
+        parent = variables.copy().run(self._contexts.get_current)  # these variables may be in use
         return StepSpan(self._tracing, f"step {name}", parent, self._attributes | of_step)
 
 
