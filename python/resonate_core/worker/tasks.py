@@ -403,6 +403,7 @@ class WorkerTask(ChildJobs[P, R_co]):
             >>> asyncio.run(task.enqueue_async("world")).state
             'pending'
         """
+        self._refuse_in_workflow("enqueue_async")
         return await self._apart(lambda: self.enqueue(payload, **options))
 
     async def enqueue_many_async(
@@ -422,6 +423,7 @@ class WorkerTask(ChildJobs[P, R_co]):
             >>> len(asyncio.run(task.enqueue_many_async([1, 2])))
             2
         """
+        self._refuse_in_workflow("enqueue_many_async")
         return await self._apart(lambda: self.enqueue_many(payloads, then=then, **options))
 
     async def _apart(self, function: Callable[[], T]) -> T:

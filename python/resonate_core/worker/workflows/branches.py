@@ -47,6 +47,9 @@ class BranchRunner(Protocol):
     async def quiet(self) -> None:
         """Suspend the job, if no branch works."""
 
+    def joint(self) -> asyncio.Future[None]:
+        """Return a future at which code waits for other code of the run, and for nothing else."""
+
     def diverged(self, text: str) -> RunEnded:
         """End the run, since the function did not do what is recorded."""
 
@@ -152,10 +155,17 @@ class Branches(Call[Any]):
         decided = await self._run_all(run)
         if decided is None:
             return [each.value if each.error is None else each.error for each in self._branches]
+        late = [step for each in self._losers for step in each.cancellations(run)]
+        if late:  # what they have begun since
+            await run.record(late)
+        return self._outcome(decided, self._branches.index(decided))
+
+    async def _decide(self, run: BranchRunner, decided: _Branch) -> None:
+        """Record which branch has decided, before the code of the others is cancelled: what it does then may not change that."""
+        self._losers = [each for each in self._branches if not each.ended]
         cancelled = [step for each in self._losers for step in each.cancellations(run)]
         index = self._branches.index(decided)
         await run.record([*cancelled, settled(self.id, self.name, "resolved", {"index": index})])
-        return self._outcome(decided, index)
 
     async def again(self, run: BranchRunner, record: Any) -> Any:
         """Run the branch again that has decided, by the record."""
@@ -185,7 +195,7 @@ class Branches(Call[Any]):
         open_branches = [each for each in self._branches if not each.ended]
         ended: deque[_Branch] = deque()
         over: list[RunEnded] = []
-        wake = asyncio.Event()
+        wake: asyncio.Future[None] | None = None
 
         async def run_one(branch: _Branch) -> None:
             try:
@@ -195,15 +205,17 @@ class Branches(Call[Any]):
             else:
                 ended.append(branch)
             finally:
-                wake.set()
+                if wake is not None and not wake.done():
+                    wake.set_result(None)
 
         tasks = [asyncio.ensure_future(run_one(each)) for each in open_branches]
         held, left = 0, len(tasks)
         run.busy += left - 1  # a branch that has ended leaves its part to this one
         try:
             while left:
-                await wake.wait()
-                wake.clear()
+                if not ended and not over:
+                    wake = run.joint()
+                    await wake
                 if run.fatal is not None:
                     raise run.fatal
                 if over:  # the job waits
@@ -217,7 +229,7 @@ class Branches(Call[Any]):
                     if decided is None and self._decides(branch):
                         decided = branch
                 if decided is not None:
-                    self._losers = [each for each in self._branches if not each.ended]
+                    await self._decide(run, decided)
                     return decided
                 if left:
                     run.busy -= held

@@ -54,7 +54,7 @@ class AsyncRun(WaitingRun):
         """Go on in another attempt, with what is parked."""
         self.context, self.job, self.version = context, context.job, context.job.version
         self.loop, self.suspended, self.busy = asyncio.get_running_loop(), False, 0
-        self._waiters, self._foreign, self.thread = {}, {}, get_ident()
+        self._waiters, self._foreign, self._joined, self.thread = {}, {}, {}, get_ident()
         for scope in self.scopes.values():
             scope.context.run(current.set, context)
             if context.trace is not None:
@@ -178,12 +178,19 @@ class AsyncRun(WaitingRun):
         if call.is_done:
             return call.outcome()
         record = self.records.get(call.id)
-        if isinstance(call, Branches):
-            return await self._settled_by(call, call.combine(self) if record is None else call.again(self, record))
-        if record is not None and not is_pending(record):
+        if record is not None and not is_pending(record) and call.by_record:
             call.settle(record)
             return call.outcome()
-        return await self._settled_by(call, self._performed(call))
+        if call in self._joined:
+            await self._join(call)
+            return await self.perform(call)
+        self._joined[call] = []
+        try:
+            if isinstance(call, Branches):
+                return await self._settled_by(call, call.combine(self) if record is None else call.again(self, record))
+            return await self._settled_by(call, self._performed(call))
+        finally:
+            self._performed_for_others(call)
 
     async def _settled_by(self, call: Call[Any], performance: Awaitable[Any]) -> Any:
         try:

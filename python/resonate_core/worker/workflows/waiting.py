@@ -13,7 +13,7 @@ from ...base.stopwatch import doubled
 from ...calls.call import Call as Request
 from ...errors import Conflict, NotFound, ResonateError, StoreError, Unprocessable
 from ..context import JobContext
-from .calls import ChildCall
+from .calls import Call, ChildCall
 from .failures import Dropped, Parked, RunEnded
 from .foreign import waits_only_for
 from .operations import Refused, Wait
@@ -78,6 +78,8 @@ class WaitingRun(Run):
         self._main: asyncio.Task[Any] | None = None
         self._asked = False  # whether a look is due at what the branches wait for
         self._to_end: MutableSet[asyncio.Task[Any]] = weakref.WeakSet()
+        self._joints: MutableSet[asyncio.Future[None]] = weakref.WeakSet()
+        self._joined: dict[Call[Any], list[asyncio.Future[None]]] = {}  # by the calls that are performed
 
     # -- requests ------------------------------------------------------------------------------------------------------------------
 
@@ -236,6 +238,31 @@ class WaitingRun(Run):
                 if not waiters:
                     del self._waiters[wait.id]
 
+    async def _join(self, call: Call[Any]) -> None:
+        """Wait until another branch has performed a call. If nothing else works, the job is suspended."""
+        future = self.joint()
+        self._joined[call].append(future)
+        self.busy -= 1
+        try:
+            if self.busy == 0:
+                await self._suspend(None)
+            else:
+                self._suspend_soon()
+            await future
+        except BaseException:
+            if not future.done() or future.cancelled() or future.exception() is not None:
+                self.busy += 1
+            raise
+        if self.fatal is not None:
+            raise self.fatal
+
+    def _performed_for_others(self, call: Call[Any]) -> None:
+        """Let the branches go on that wait for a call."""
+        for future in self._joined.pop(call, ()):
+            if not future.done():
+                future.set_result(None)
+                self.busy += 1
+
     async def _make(self, wait: Wait) -> None:
         """Have the promise made, while other branches work."""
         _, answer = await self._send(self.outbox.take((), wait.request))
@@ -281,6 +308,12 @@ class WaitingRun(Run):
             if self.busy == 0 and self._waiters:
                 await asyncio.sleep(0.01)
 
+    def joint(self) -> asyncio.Future[None]:
+        """Return a future at which code waits for other code of the run, and for nothing else."""
+        made: asyncio.Future[None] = self.loop.create_future()
+        self._joints.add(made)
+        return made
+
     async def quiet(self) -> None:
         """Suspend the job, if no branch works.
 
@@ -297,6 +330,11 @@ class WaitingRun(Run):
                 if not waiter.future.done():
                     waiter.future.set_exception(Parked())
                     waiter.future.exception()  # seen: one of them raises it itself
+        for joined in self._joined.values():
+            for future in joined:
+                if not future.done():
+                    future.set_exception(Parked())
+                    future.exception()
         raise Parked
 
     def _found(self, promise: Promise) -> None:
@@ -370,7 +408,8 @@ class WaitingRun(Run):
         self._asked = False
         if not (self._waiters and self.busy == len(self._foreign)) or self.suspended or self.fatal is not None:
             return
-        futures = {waiter.future for waiters in self._waiters.values() for waiter in waiters}
+        futures: set[Any] = {waiter.future for waiters in self._waiters.values() for waiter in waiters}
+        futures.update(self._joints)
         if not all(waits_only_for(each, futures) for each in self._foreign.values()):
             return
         task = self.loop.create_task(self._suspend_whole())
