@@ -11,7 +11,7 @@ from concurrent.futures import Future, wait
 from typing import Any, NoReturn, TypeVar
 
 from ..._core import Promise
-from ...base.stopwatch import doubled
+from ...base.stopwatch import doubled, seconds as seconds_now
 from ...calls.call import Call as Request
 from ...errors import Conflict, NotFound, ResonateError, StoreError, Unprocessable
 from ..context import JobContext
@@ -199,14 +199,14 @@ class ThreadRun(Run):
 
     def _wait_for_end(self, made: Future[Any], timeout: int) -> None:
         """Wait until a function has ended, or so many ms have passed."""
-        ends_at = time.monotonic() + timeout / 1000
-        while not made.done() and (left := ends_at - time.monotonic()) > 0:
+        ends_at = seconds_now() + timeout / 1000
+        while not made.done() and (left := ends_at - seconds_now()) > 0:
             self.check()
             wait([made], min(left, _LOOK))
 
     def _pause(self, seconds: float) -> None:
-        ends_at = time.monotonic() + seconds
-        while (left := ends_at - time.monotonic()) > 0:
+        ends_at = seconds_now() + seconds
+        while (left := ends_at - seconds_now()) > 0:
             self.check()
             time.sleep(min(left, _GLANCE))
 
