@@ -51,7 +51,7 @@ SESSIONS_NEED = {
     "docs/simulation.md": ("fastapi,sdk,testing,worker",),
     "docs/testing.md": ("testing",),
     "docs/time.md": ("notebook",),
-    "docs/tutorial.md": ("fastapi,sdk,cli",),
+    "docs/tutorial.md": ("fastapi,cli",),
     "docs/web.md": ("fastapi", "httpx2"),
 }
 
@@ -79,7 +79,7 @@ NOT_RUN = [
 #: These run until they are stopped: that they still run after some seconds is what can be seen.
 STAYS = re.compile(
     r"(\w+=\S+ )*(uvicorn |gunicorn |resonate-core (ui|serve|worker) |python -m fastapi_shop\.worker"
-    r"|python manage\.py (runserver|resonate_worker|shop_workflows))"
+    r"|python manage\.py (runserver|resonate_worker))"
 )
 
 

@@ -24,6 +24,7 @@ SESSIONS = (
     "web.md",
     "jobs_tutorial.md",
     "testing.md",
+    "workflows.md",
     "tutorial.md",
 )
 

@@ -52,8 +52,23 @@ SHOWN = {
         "From the shop at 2026-06-08",
         "Replay(ok=True",
     ],
+    "06_workflows": [
+        "day 3.00  a reminder to bob",
+        "{'ann': 'active', 'bob': 'gave up', 'cleo': 'gave up'}",
+        "ConnectionError: the mail server does not answer",
+        "in the fork: active - in the store: gave up",
+        "always 'each mail once': it does not hold",
+        "runs with crashes, without a failure: True",
+    ],
 }
-PICTURES = {"01_promises_tasks_time": 3, "02_jobs": 5, "03_durability": 0, "04_test_your_workflows": 1, "05_a_week_of_a_shop": 4}
+PICTURES = {
+    "01_promises_tasks_time": 3,
+    "02_jobs": 5,
+    "03_durability": 0,
+    "04_test_your_workflows": 1,
+    "05_a_week_of_a_shop": 4,
+    "06_workflows": 1,
+}
 
 
 @pytest.fixture(autouse=True)
