@@ -44,8 +44,6 @@ _SHORTEST_RETENTION = 60_000
 _FIRST_RETRY, _LONGEST_RETRY = 0.1, 30.0
 #: The most names of functions that are remembered, so that each is logged once.
 _MOST_NAMES = 1000
-#: How an SDK's durable sleep is marked: its deadline settles it, and nothing is to be called.
-_TIMER = ("resonate:timer", "true")
 #: The promise's state by the state of a job, and its error if the promise of the job has no value.
 _ENDS = {
     "completed": ("resolved", None),
@@ -66,18 +64,30 @@ class _Refused(Exception):
 class _Step:
     """One execute on its way: the requests that it makes next."""
 
-    __slots__ = ("calls", "execute", "requests")
+    __slots__ = ("_answers", "_requests", "calls", "execute")
 
     def __init__(self, requests: _Requests, execute: Execute | None = None) -> None:
         self.execute = execute  # not yet acquired
-        self.requests = requests
         self.calls = next(requests)
+        self._requests = requests
+        self._answers: list[Any] = []  # to those before them
 
-    def go_on(self, answers: list[Any]) -> bool:
-        """Take the answers; return whether there are further requests."""
+    def take(self, answers: list[Any]) -> StoreError | None:
+        """Take the answers up to a failure of the store, which is returned: the requests from there on are to be sent again."""
+        for number, answer in enumerate(answers):
+            if isinstance(answer, StoreError):
+                self._answers += answers[:number]
+                del self.calls[:number]
+                return answer
+        self._answers += answers
+        return None
+
+    def go_on(self) -> bool:
+        """Return whether there are further requests, now that all are answered."""
         self.execute = None
+        answers, self._answers = self._answers, []
         try:
-            self.calls = self.requests.send(answers)
+            self.calls = self._requests.send(answers)
         except StopIteration:
             return False
         return True
@@ -155,12 +165,11 @@ class TargetGroup:
                 self._open += [*part, *waiting]
                 raise
             for step in part:
-                own = list(islice(answers, len(step.calls)))
-                failure_here = next((one for one in own if isinstance(one, StoreError)), None)
-                if failure_here is not None:
+                failed = step.take(list(islice(answers, len(step.calls))))
+                if failed is not None:
                     self._open.append(step)
-                    failure = failure_here
-                elif step.go_on(own):
+                    failure = failed
+                elif step.go_on():
                     waiting.append(step)
         if failure is not None:
             raise failure
@@ -178,9 +187,6 @@ class TargetGroup:
                     _log.warning("call %s is not served: %s", id, refused)
             return  # another worker has it, or its lease will expire
         promise, version = claim.promise, claim.task.version
-        name, value = _TIMER
-        if promise.tags.get(name) == value:
-            return
         if isinstance(job, NotFound):
             job = yield from self._begin(promise, version, child)
         else:
