@@ -76,6 +76,7 @@ class WaitingRun(Run):
         self._sender: asyncio.Task[None] | None = None
         self._looking: asyncio.TimerHandle | None = None
         self._main: asyncio.Task[Any] | None = None
+        self._suspending = False  # whether the store is asked to suspend the job
         self._asked = False  # whether a look is due at what the branches wait for
         self._to_end: MutableSet[asyncio.Task[Any]] = weakref.WeakSet()
         self._joints: MutableSet[asyncio.Future[None]] = weakref.WeakSet()
@@ -282,6 +283,13 @@ class WaitingRun(Run):
         Raises:
             Parked: The job waits.
         """
+        self._suspending = True
+        try:
+            await self._suspend_while_quiet(wait)
+        finally:
+            self._suspending = False
+
+    async def _suspend_while_quiet(self, wait: Wait | None) -> None:
         while self._waiters and self.busy == 0:
             ids = list(self._waiters)[:_MOST_AWAITED]
             sent = self.outbox.take((), None if wait is None else wait.request)
@@ -406,7 +414,7 @@ class WaitingRun(Run):
 
     def _suspend_if_quiet(self) -> None:
         self._asked = False
-        if not (self._waiters and self.busy == len(self._foreign)) or self.suspended or self.fatal is not None:
+        if not (self._waiters and self.busy == len(self._foreign)) or self._suspending or self.suspended or self.fatal is not None:
             return
         futures: set[Any] = {waiter.future for waiters in self._waiters.values() for waiter in waiters}
         futures.update(self._joints)
@@ -416,14 +424,15 @@ class WaitingRun(Run):
         task.add_done_callback(log_failure)
 
     async def _suspend_whole(self) -> None:
-        """Suspend the job, whose code waits in tasks of its own: it is dropped, and replayed later."""
+        """Suspend the job. Code that waits in tasks of its own is dropped, and replayed later."""
         busy, self.busy = self.busy, 0
         try:
             await self._suspend(None)
-        except Parked:
-            self.end(Dropped())
-            assert self._main is not None
-            self._main.cancel()
+        except Parked:  # each branch that waits has got it
+            if busy:
+                self.end(Dropped())
+                assert self._main is not None
+                self._main.cancel()
         except RunEnded:
             assert self._main is not None
             self._main.cancel()
