@@ -12,7 +12,7 @@ from ..base.payloads import decoded
 from ..base.states import ONE_OR_MANY
 from . import records
 from .access import Refused, StoreAccess
-from .lineage import RERUN_OF, RERUN_TYPES
+from .lineage import RERUN_OF, RERUN_TYPES, ancestry_of_job
 from .payloads import FULL, encoded
 from .redaction import REDACTED, Redaction
 
@@ -23,7 +23,7 @@ Request = tuple[str, dict[str, Any]]
 _PROTOCOL = frozenset(
     f"{noun}.{verb}"
     for noun, verbs in {
-        "job": ("enqueue", "run", "cancel", "archive", "delete"),
+        "job": ("enqueue", "run", "cancel", "archive", "delete", "send", "fork"),
         "queue": ("set", "pause", "resume"),
         "promise": ("settle", "create"),
         "task": ("halt", "continue"),
@@ -61,6 +61,8 @@ def requests_of(access: StoreAccess, kind: str, data: Mapping[str, Any]) -> list
         return [("job.enqueue", made)]
     if kind == "schedule.run":
         return [_occurrence(access, _id(data))]
+    if kind == "job.fork":
+        _refuse_fork(access, _id(data))
     made = _wire(data)
     if kind == "job.enqueue":
         _refuse_comparison(access, made)
@@ -81,6 +83,16 @@ def _refuse_comparison(access: StoreAccess, data: Mapping[str, Any]) -> None:
     redaction = Redaction(access.redaction.rules)
     if records.job(access.redacting(redaction), job)["payload"]["kind"] == "redacted" or redaction.count:
         raise Refused(409, f"job {id!r} exists")
+
+
+def _refuse_fork(access: StoreAccess, id: str) -> None:
+    """Refuse to fork a job that is redacted because of what it descends from: its fork would descend from nothing."""
+    job = access.find("job", id)
+    if job is None or not access.hides_job(job):
+        return
+    tags = {name: text for name, text in job.get("tags", {}).items() if name not in (*_LINEAGE, "resonate:scope")}
+    if not access.hides(None, ancestry_of_job({"type": job["type"], "tags": tags})):
+        raise Refused(409, f"job {id!r} must not be forked here: it is redacted because of the workflow that it belongs to")
 
 
 def _id(data: Mapping[str, Any]) -> str:

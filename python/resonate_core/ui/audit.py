@@ -19,7 +19,10 @@ __all__ = ["Audit", "target_of"]
 
 _log = logging.getLogger("resonate_core.audit")
 #: Members of a request that say what it was about. Payloads and values are never written.
-_TARGET = ("id", "ids", "queue", "type", "group", "state", "tags", "concurrency", "rate", "cron", "kind", "process_at", "processAt")
+_TARGET = (
+    *("id", "ids", "queue", "type", "group", "state", "tags", "concurrency", "rate", "cron", "kind", "process_at", "processAt"),
+    *("topic", "key", "from", "newId"),
+)
 #: The most characters of a name, and of what was wrong.
 _LONGEST_NAME, _LONGEST_DETAIL = 200, 400
 _WORD = re.compile(r"[\w.:@/+|-]+")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..calls.workflow_records import NAME_TAG
 from ..explain.call_tree import function_of
 
 __all__ = ["RERUN_OF", "RERUN_TYPES", "Ancestry", "ancestry_of", "ancestry_of_job"]
@@ -15,6 +16,8 @@ __all__ = ["RERUN_OF", "RERUN_TYPES", "Ancestry", "ancestry_of", "ancestry_of_jo
 RERUN_OF = "rerun_of"
 #: The tag with the types of the jobs that it was made from, as a list in JSON, if they are others than its own: those jobs may be deleted.
 RERUN_TYPES = "rerun_types"
+#: The words before a function or a type in the name of a record of a workflow, whose value is that of this function.
+_CALLS = ("job", "rpc", "transaction", "retry")
 #: The tags that name a record above: SDKs set several of them, and a program may set any one alone.
 _ABOVE = (RERUN_OF, "resonate:parent", "resonate:origin", "resonate:branch", "resonate:root", "resonate:prefix")
 
@@ -55,8 +58,14 @@ def ancestry_of_job(job: Mapping[str, Any]) -> Ancestry:
 def _ancestry(id: Any, type: Any, tags: Any, param: Any) -> Ancestry:
     """A recording that a client wrote may hold anything."""
     tags = tags if isinstance(tags, Mapping) else {}
-    names = [type, function_of(param) if isinstance(param, Mapping) else None, *_types_in(tags.get(RERUN_TYPES))]
+    called = tags.get(NAME_TAG)
+    word, _, of = called.partition(" ") if isinstance(called, str) else ("", "", "")
+    names = [type, function_of(param) if isinstance(param, Mapping) else None, *_types_in(tags.get(RERUN_TYPES)), called]
     above = [tags[name] for name in _ABOVE if name in tags and tags[name] != id]
+    if word in _CALLS:  # a fork has copies of child jobs: promises that say their type here
+        names.append(of)
+    elif word == "result":
+        above.append(of)
     return Ancestry(*(frozenset(one for one in some if isinstance(one, str)) for some in (names, above)))
 
 

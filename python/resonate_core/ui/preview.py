@@ -25,6 +25,8 @@ _MOST_ROWS, _HOPS = 2000, 4
 _MOST_STEPS = 500
 #: The most bytes that the occurrences of schedules may add to a fork, and the steps between two looks at that.
 _MOST_GROWN, _STEPS_AT_ONCE = 33_554_432, 10
+#: The requests that concern all children of a job.
+_OF_CHILDREN = ("job.fork", "job.delete")
 _FILTERS = ("queue", "type", "group", "tags", "state")
 
 
@@ -131,6 +133,10 @@ def _named(access: StoreAccess, requests: Iterable[tuple[str, dict[str, Any]]]) 
     for kind, data in requests:
         if isinstance(data.get("id"), str):
             ids.append(data["id"])
+            if kind in _OF_CHILDREN:
+                children, all_of_them = _children(access, data["id"])
+                ids += [child["id"] for child in children]
+                complete = complete and all_of_them
         elif kind.startswith("job.") and kind != "job.enqueue":
             query = {name: data[name] for name in _FILTERS if data.get(name) is not None}
             status, found = access.ask("job.search", {**query, "limit": 1000})
@@ -140,10 +146,28 @@ def _named(access: StoreAccess, requests: Iterable[tuple[str, dict[str, Any]]]) 
     return ids, complete
 
 
+def _children(access: StoreAccess, id: str) -> tuple[list[dict[str, Any]], bool]:
+    """Return the records and child jobs of a job, the first ones of very many, and whether these are all."""
+    found: list[dict[str, Any]] = []
+    cursor: str | None = None
+    while len(found) < _MOST_ROWS:
+        query = {"id": id, "limit": MOST_ROWS, **({} if cursor is None else {"cursor": cursor})}
+        status, page = access.ask("job.history", query)
+        if status != 200:
+            return found, True
+        found += page["promises"]
+        cursor = page.get("cursor")
+        if cursor is None:
+            return found, True
+    return found, False
+
+
 def _linked(access: StoreAccess, row: Mapping[str, Any]) -> list[str]:
-    """Return the ids that await a row, those that it awaits, and the members of its batch."""
+    """Return the ids that await a row, those that it awaits, its own open calls, and the members of its batch."""
     linked = list(row["callbacks"])
     task, job = row.get("task"), row.get("job", {})
+    if job.get("steps"):
+        linked += [child["id"] for child in _children(access, row["id"])[0] if child["state"] == "pending"]
     if job.get("state") == "waiting":
         linked += job["awaits"]
     elif task is not None and task["state"] == "suspended":
