@@ -330,6 +330,8 @@ class WaitingRun(Run):
         """
         if self.busy == 0 and self._sender is None:
             await self._suspend(None)
+        else:
+            self._suspend_soon()
 
     def _park(self) -> None:
         self.suspended = True
