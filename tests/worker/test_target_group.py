@@ -231,6 +231,35 @@ def test_names_of_groups(name: Any) -> None:
         Worker(target_group=name)
 
 
+class Between(StoreClient):
+    """Runs all jobs between two calls that are sent together, as another worker may do between two requests to a server."""
+
+    local = False
+
+    def send(self, calls: Sequence[Any]) -> list[Any]:
+        answers = []
+        for one in calls:
+            answers += super().send([one])
+            if one.kind == "job.enqueue":
+                other = Worker(self.store)
+                other.task("brief")(lambda: "done")
+                other.run_until_idle()
+        return answers
+
+
+@pytest.mark.parametrize(("of_task", "found"), [({"retention": 0}, "done"), ({"lifecycle": "asynq"}, "done"), ({}, "OutcomeLost")])
+def test_over_a_url_a_job_may_end_before_the_task_is_suspended(store: rc.Store, of_task: dict[str, Any], found: str) -> None:
+    """Its outcome is kept for that long, unless only the queue says that it is not."""
+    store.queues.set("default", defaults={"retention": 0})
+    client = Between(store)
+    worker = Worker(Given(client), target_group="shop")
+    worker.task("brief", **of_task)(lambda: "done")
+    call(store, "c", "brief")
+    worker.run_until_idle()
+    value = store.promises.get("c").value.json()
+    assert (value if isinstance(value, str) else value["code"]) == found
+
+
 # -- unknown types ---------------------------------------------------------------------------------------------------------------
 
 
