@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from mortal_client import Crash, Given, Mortal
 from waiting import until
 
 import resonate_core as rc
+from backends import BackEnd
 from resonate_core.errors import StoreError
 from resonate_core.worker import BatchContext, JobError, Worker
 from resonate_core.worker.store_client import StoreClient
@@ -98,6 +99,20 @@ def test_weeks_of_a_workflow(store: rc.Store, worker: Worker) -> None:
     call(store, "c", "fulfil", "7")
     worker.run_until_idle(advance=True)
     assert (store.promises.get("c").value.json(), store.now) == ("7: no", 2 * MINUTE)
+
+
+@pytest.mark.parametrize("rules", ["strict", "compatible"])
+@pytest.mark.parametrize("dialect", ["2026-04-01", "2025-01-15"])
+def test_rules_and_dialects(rules: Any, dialect: str) -> None:
+    store = rc.Store(clock=rc.ManualClock(start=0), rules=rules, check=True)
+    worker = Worker(store, target_group="shop")
+    worker.task("double")(lambda n: 2 * n)
+    param = {"data": base64.b64encode(b'{"func": "double", "args": [4]}').decode()}
+    data = {"id": "c", "timeoutAt": HOUR, "param": param, "tags": {**TARGET, "resonate:invoke": "poll://any@shop"}}
+    reply = store.apply({"kind": "promise.create", "head": {"corrId": "1", "version": dialect}, "data": data})
+    assert reply["head"]["status"] == 200
+    worker.run_until_idle()
+    assert store.promises.get("c").value.json() == 8
 
 
 def test_many_calls(store: rc.Store, worker: Worker) -> None:
@@ -404,10 +419,9 @@ def test_a_store_that_fails_for_a_moment(apart: bool) -> None:
 # -- live ------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["memory", "sqlite", "url"])
-def end(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, Callable[..., Worker]]]:
-    """A store on the system's clock, and how workers of it are made: in this process, or over HTTP."""
-    path = None if request.param == "memory" else tmp_path / "jobs.db"
+@pytest.fixture(params=["local", "url"])
+def end(request: pytest.FixtureRequest, back_end: BackEnd) -> Iterator[tuple[rc.Store, Callable[..., Worker]]]:
+    """A store on the system's clock in each storage, and how workers of it are made: in this process, or over HTTP."""
     made: list[Worker] = []
 
     def make(target: Any) -> Callable[..., Worker]:
@@ -417,8 +431,8 @@ def end(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Sto
 
         return worker
 
-    with rc.Store(path, durability="normal") as store:
-        if request.param != "url":
+    with back_end.open() as store:
+        if request.param == "local":
             yield store, make(store)
             return
         with serving(store) as live:
