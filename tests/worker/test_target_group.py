@@ -20,7 +20,7 @@ from resonate_core.errors import StoreError
 from resonate_core.worker import BatchContext, JobError, Worker
 from resonate_core.worker.store_client import StoreClient
 from resonate_core.worker.target_group import TargetGroup
-from resonate_core.workflow import receive, sleep
+from resonate_core.workflow import receive, rpc, sleep
 from server.live_server import serving
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -113,6 +113,16 @@ def test_rules_and_dialects(rules: Any, dialect: str) -> None:
     assert reply["head"]["status"] == 200
     worker.run_until_idle()
     assert store.promises.get("c").value.json() == 8
+
+
+def test_a_workflow_calls_the_group_of_its_own_worker(store: rc.Store, worker: Worker) -> None:
+    @worker.workflow("outer")
+    async def outer(order: str) -> str:
+        return f"got {await rpc('fulfil', order, target='shop', type=str)}"
+
+    outer.using(id="w").delay("7")
+    assert worker.run_until_idle(advance=True).runs[-1].result == "got 7: no"
+    assert {promise.state for promise in store.promises.search("w*")} <= {"resolved", "rejected_timedout"}
 
 
 def test_many_calls(store: rc.Store, worker: Worker) -> None:
