@@ -12,8 +12,8 @@ import secrets
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from types import CodeType
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, CoroutineType
 from typing import Any, NamedTuple
 
 from .bytecode import calls_of
@@ -86,7 +86,7 @@ def warn_of(function: Callable[..., Any], type: str) -> None:
         _warn_of_code(code, getattr(inner, "__globals__", {}), _variables(inner), f"workflow {type!r}")
 
 
-def warn_of_coroutine(coroutine: Coroutine[Any, Any, Any], type: str) -> None:
+def warn_of_coroutine(coroutine: CoroutineType[Any, Any, Any], type: str) -> None:
     """Warn, once for its code, of the calls in a coroutine that is a branch of a workflow.
 
     Args:
