@@ -143,7 +143,7 @@ class Call(Generic[T]):
 
     def cancellations(self) -> list[Step]:
         """Return the steps that cancel it, if it is pending."""
-        return [{"id": self.id, "state": "rejected_canceled"}]
+        return [{"id": self.id, "state": "rejected_canceled", "tags": {NAME_TAG: self.name}}]
 
 
 class StoredCall(Call[T]):
@@ -193,14 +193,14 @@ class StoredCall(Call[T]):
         """Have the promise made before anything else is recorded."""
         if self._step is not None and self.record_now() is None and not self._under_way:
             self._under_way = True
-            self.run.begun.add(self.id)
+            self.run.begun[self.id] = self.name
             self.run.unsent.append({"id": self.id, **self._step})
 
     def perform(self) -> Performance:
         """As of `Call`."""
         self.begin()
         request = None if self._request is None or self.record_now() is not None else self._request(self.id)
-        self.run.begun.add(self.id)
+        self.run.begun[self.id] = self.name
         try:
             found = yield Wait(self.id, request)
         except Refused as refused:
@@ -312,7 +312,7 @@ class ChildCall(Call[T]):
         """Enqueue it now."""
         if self.record_now() is None and not self._under_way:
             self._under_way = True
-            self.run.begun.add(self.id)
+            self.run.begun[self.id] = self.name
             self.run.soon_request(self)
 
     def perform(self) -> Performance:
@@ -323,7 +323,7 @@ class ChildCall(Call[T]):
             record = self.record_now()
             request = None if record is not None or self._under_way else self.request()
             self._under_way = True
-            self.run.begun.add(self.id)
+            self.run.begun[self.id] = self.name
             found = yield Wait(self.id, request)
         except Refused as refused:
             kind = type(refused.error).__name__

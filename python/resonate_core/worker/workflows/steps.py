@@ -237,7 +237,7 @@ class StepCall(Call[R]):
             return
         id, tags = f"{self.id}:{attempt}", {NAME_TAG: f"retry {step.name}", "resonate:timer": "true"}
         run.unsent.append({"id": id, "tags": tags, "timeout_in": delay, "param": {"startedAt": started, **failure}})
-        run.begun.add(id)
+        run.begun[id] = f"retry {step.name}"
         yield Wait(id)
 
     def _logged(

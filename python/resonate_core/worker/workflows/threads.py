@@ -407,7 +407,7 @@ class ThreadRun(Run):
         if isinstance(answer, ResonateError):
             raise Refused(answer)
         if isinstance(answer, Promise):
-            self.records[answer.id] = answer
+            self.keep(answer)
 
     def _suspend(self, waits: Sequence[Wait], made: set[str]) -> None:
         *before, last = waits
@@ -444,9 +444,7 @@ class ThreadRun(Run):
                 if not id.startswith(f"{self.job.id}:"):
                     raise Refused(NotFound(f'promise "{id}" does not exist'))
                 continue
-            self.records[id] = promise
-            if not is_pending(promise):
-                self.begun.discard(id)
+            self.keep(promise)
 
     # -- side by side --------------------------------------------------------------------------------------------------------------
 
@@ -471,12 +469,7 @@ class ThreadRun(Run):
             return [each.outcome() if each.is_done and each._error is None else each._error for each in calls]
         losers = [each for each in calls if not each.is_done]
         self._give_up(losers)
-        open_ids = {id for id, one in self.records.items() if is_pending(one)} | {id for id in self.begun if id not in self.records}
-        cancelled = [
-            {"id": each, "state": "rejected_canceled"}
-            for each in sorted(open_ids)
-            if any(each == loser.id or each.startswith(f"{loser.id}:") for loser in losers)
-        ]
+        cancelled = [step for loser in losers for step in self.cancellations(loser.id)]
         self.record([*cancelled, settled(id, name, "resolved", {"index": calls.index(decided)})])
         return (calls.index(decided), decided.outcome())
 
