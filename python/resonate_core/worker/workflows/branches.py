@@ -139,6 +139,7 @@ class Branches(Call[Any]):
         self._losers: list[_Branch] = []
         for at, each in enumerate(awaitables):
             if isinstance(each, Call):
+                each.is_begun = True
                 self._branches.append(_Branch(each, None))
                 continue
             coroutine: Any = each

@@ -181,6 +181,7 @@ class StepCall(Call[R]):
             yield Record([{"id": id, "tags": {NAME_TAG: step.name}}])
         elif step.at_most_once:
             yield Record([settled(begun, f"begun {step.name}", "resolved", None)])
+        step.reader()  # an annotation without JSON, or without its library, is found before the effect
         while True:
             started = run.now()
             try:
