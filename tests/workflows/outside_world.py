@@ -136,12 +136,12 @@ class Outside:
         else:
             promises.cancel(id)
 
-    def _settle_early(self, id: str, outcome: str, value: Any) -> None:
+    def _settle_early(self, id: str, outcome: str, value: Any, wait: int = 1000) -> None:
         try:
             self._settle(id, outcome, value)
         except rc.errors.NotFound:
-            self._number += 1
-            self._later(1000, (id, self._number), "settle_early", id, outcome, value)
+            if wait < 1000 * 2**9:
+                self._later(wait, (id, wait), "settle_early", id, outcome, value, 2 * wait)
 
     def _send(self, id: str, topic: str, value: Any) -> None:
         self.store.jobs.send(id, topic, value, key="once")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .assertions import ANYTHING, assert_enqueued, assert_same_state, assert_settled, assert_sound, assert_waiting_for
+    from .certificates import CrashCertificate, EffectDefect, EffectsBroken, crash_everywhere
     from .choices import Choice, ChoiceLimit, Choices
     from .crashes import CrashingConnection, crash_at_every_request
     from .exploration import explore
@@ -45,8 +46,11 @@ __all__ = [
     "Choice",
     "ChoiceLimit",
     "Choices",
+    "CrashCertificate",
     "CrashSearch",
     "CrashingConnection",
+    "EffectDefect",
+    "EffectsBroken",
     "Failure",
     "Faults",
     "HistoryBroken",
@@ -71,6 +75,7 @@ __all__ = [
     "assert_waiting_for",
     "check_determinism",
     "crash_at_every_request",
+    "crash_everywhere",
     "explore",
     "interleave",
     "replay_of",
@@ -85,8 +90,11 @@ _LATER = {
     "Choice": "choices",
     "ChoiceLimit": "choices",
     "Choices": "choices",
+    "CrashCertificate": "certificates",
     "CrashSearch": "searches",
     "CrashingConnection": "crashes",
+    "EffectDefect": "certificates",
+    "EffectsBroken": "certificates",
     "Failure": "failures",
     "Faults": "simulation",
     "HistoryBroken": "simulation",
@@ -109,6 +117,7 @@ _LATER = {
     "assert_sound": "assertions",
     "assert_waiting_for": "assertions",
     "crash_at_every_request": "crashes",
+    "crash_everywhere": "certificates",
     "explore": "exploration",
     "interleave": "programs",
     "replay_of": "regressions",

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...worker.workflows.branches import Branch, Branches
+from ...worker.workflows.driver import AsyncRun
 from ...worker.workflows.scope import Scope
 
 __all__ = ["abandon"]
@@ -55,6 +56,7 @@ _LEADING = frozenset(
         Branches,  # of a workflow: their coroutines may not have begun
         Branch,
         Scope,
+        AsyncRun,  # its code may wait for nothing just now
     ]
 )
 _FOLLOWED = _SUSPENDABLE | _LEADING | {types.FrameType}  # before Python 3.11, what a coroutine awaits is referred to by its frame

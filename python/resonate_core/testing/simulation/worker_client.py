@@ -133,7 +133,7 @@ class WorkerClient:
         return made
 
     def record(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
-        return self._call_of_run("job.record", lambda: self._store.record(id, version, steps))
+        return self._call_of_run(f"job.record{_names(steps)}", lambda: self._store.record(id, version, steps))
 
     def history(self, id: str, cursor: str | None) -> PromisePage:
         return self._call_of_run("job.history", lambda: self._store.history(id, cursor))
@@ -172,4 +172,15 @@ class WorkerClient:
 
 
 def _kinds(calls: Sequence[Call[Any]]) -> str:
-    return " and ".join(dict.fromkeys(one.kind for one in calls))
+    return " and ".join(dict.fromkeys(map(_named, calls))) or "nothing"
+
+
+def _named(call: Call[Any]) -> str:
+    return f"{call.kind}{_names(call.data['steps'])}" if call.kind == "job.record" else call.kind
+
+
+def _names(steps: Iterable[Mapping[str, Any]]) -> str:
+    """The names of recorded steps, for the story."""
+    names = dict.fromkeys(str((step.get("tags") or {}).get("resonate:name", "")) for step in steps)
+    shown = ", ".join(filter(None, names))
+    return f" ({shown})" if shown else ""
