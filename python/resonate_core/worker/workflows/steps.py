@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import copy
 import functools
 import inspect
 import logging
@@ -350,4 +351,9 @@ def step(
 def plain_step(function: Callable[..., Any]) -> Step:
     """Return the step of a decorated function; of any other one, a step with the usual policy."""
     made: Step | None = getattr(function, "__step__", None)
-    return made if made is not None else Step(function)
+    if made is None:
+        return Step(function)
+    if isinstance(function, types.MethodType):  # the step is the function in the class
+        made = copy.copy(made)
+        made.function = types.MethodType(made.function, function.__self__)
+    return made
