@@ -1,4 +1,4 @@
-"""Runs the code of an `async def` workflow: goes on with it when a call has an outcome, and lets go of it when all of it waits."""
+"""Runs the code of an `async def` workflow: continues it when a call has an outcome, and lets go of it when all of it waits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AsyncRun(WaitingRun):
     # -- code ----------------------------------------------------------------------------------------------------------------------
 
     def resume(self, context: JobContext) -> None:
-        """Go on in another attempt, with what is parked."""
+        """Continue in another attempt, with the parked coroutines."""
         self.context, self.job, self.version = context, context.job, context.job.version
         self.loop, self.suspended, self.busy = asyncio.get_running_loop(), False, 0
         self._waiters, self._foreign, self._joined, self.thread = {}, {}, {}, get_ident()

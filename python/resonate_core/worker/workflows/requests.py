@@ -1,4 +1,4 @@
-"""The requests of a run: what is sent with what, and what the answers say about the run."""
+"""The requests of a run: which are sent together, and how their answers are taken."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ class WaitingRun(Run):
         return await self._answered(lambda: self.client.send_async(requests))
 
     async def _answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
-        """Ask the store, again and again while it fails: what was recorded is answered as it is. A drain drops the run instead.
+        """Ask the store, again and again while it fails: a step that is recorded is answered as it is. A drain drops the run instead.
 
         Raises:
             RunEnded: The run is over.
@@ -285,7 +285,7 @@ class WaitingRun(Run):
             raise self.fatal
 
     def _performed_for_others(self, call: Call[Any]) -> None:
-        """Let the branches go on that wait for a call."""
+        """Let the branches continue that wait for a call."""
         for future in self._joined.pop(call, ()):
             if not future.done():
                 future.set_result(None)
@@ -308,7 +308,7 @@ class WaitingRun(Run):
             self._found(answer)
 
     async def _suspend(self, wait: Wait | None) -> None:
-        """Suspend the job until one of the awaited promises is settled. If one is already, the branches that wait for it go on.
+        """Suspend the job until one of the awaited promises is settled. If one is already, the branches that wait for it continue.
 
         Raises:
             Parked: The job waits.
@@ -378,7 +378,7 @@ class WaitingRun(Run):
         raise Parked
 
     def _found(self, promise: Promise) -> None:
-        """Keep a promise, and let the branches that wait for it go on, if it is settled."""
+        """Keep a promise, and let the branches that wait for it continue, if it is settled."""
         if is_pending(promise) or promise.id.startswith(f"{self.job.id}:"):
             self.keep(promise)
         else:
@@ -393,7 +393,7 @@ class WaitingRun(Run):
                 self.busy += 1
 
     async def _look(self, ids: Sequence[str]) -> None:
-        """Read promises, and let the branches that wait for settled ones go on."""
+        """Read promises, and let the branches that wait for settled ones continue."""
         self._take(ids, await self._read(ids))
 
     def _take(self, ids: Sequence[str], found: Sequence[Promise | None]) -> None:
@@ -479,6 +479,6 @@ def log_failure(task: asyncio.Task[Any]) -> None:
 
 
 def _seen(task: asyncio.Task[Any]) -> None:
-    """Take the exception of a task that nobody may wait for any more."""
+    """Take the exception of a task that is perhaps not awaited any more."""
     if not task.cancelled():
         task.exception()
