@@ -143,7 +143,7 @@ def test_a_store_that_fails_now_and_then(kind: str, tmp_path: Path, monkeypatch:
         fails(method, True)
     fails("history", False)
     fails("promises", False)
-    monkeypatch.setattr("resonate_core.worker.workflows.waiting._FIRST_RETRY", 0.001)
+    monkeypatch.setattr("resonate_core.worker.workflows.asking._FIRST_RETRY", 0.001)
     path = None if kind == "memory" else tmp_path / "jobs.db"
     with rc.Store(path, durability="normal") as store:
         play(store, [Worker(store, name="one", queues="shop", poll_interval=20)], effects, 8)

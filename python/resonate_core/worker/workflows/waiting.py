@@ -1,25 +1,23 @@
-"""The requests of a run in an event loop, and its waits: while nothing works, the job is suspended."""
+"""The waits of a run in an event loop: while nothing works, the job is suspended."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import weakref
-from collections.abc import Awaitable, Callable, Iterable, MutableSet, Sequence
-from typing import Any, NoReturn, TypeVar
+from collections.abc import MutableSet, Sequence
+from typing import Any, TypeVar
 
 from ..._core import Promise
-from ...base.stopwatch import doubled
-from ...calls.call import Call as Request
-from ...errors import Conflict, NotFound, ResonateError, StoreError, Unprocessable
+from ...errors import Conflict, NotFound, ResonateError, Unprocessable
 from ..context import JobContext
-from .calls import Call, ChildCall
+from .asking import AskingRun
+from .calls import Call
 from .failures import Dropped, Parked, RunEnded
 from .foreign import waits_only_for
 from .operations import Refused, Wait
-from .records import Step, is_pending
-from .requests import NotHeld, Outbox, Sent, read_history, was_cancelled
-from .scope import Run
+from .records import is_pending
+from .requests import NotHeld
 from .support import WorkflowSupport
 
 __all__ = ["WaitingRun", "log_failure"]
@@ -27,9 +25,8 @@ __all__ = ["WaitingRun", "log_failure"]
 _log = logging.getLogger("resonate_core.workflow")
 _T = TypeVar("_T")
 
-#: Seconds between two looks at the promises that a branch waits for while another one works, and at whether it still works; of a store
-#: that fails: the first and the longest pause.
-_LOOK, _GLANCE, _FIRST_RETRY, _LONGEST_RETRY = 0.5, 0.05, 0.1, 5.0
+#: Seconds between two looks at the promises that a branch waits for while another one works, and at whether it still works.
+_LOOK, _GLANCE = 0.5, 0.05
 #: The most ids that one suspension names.
 _MOST_AWAITED = 10_000
 
@@ -49,8 +46,8 @@ class _Waiter:
         self.made = False
 
 
-class WaitingRun(Run):
-    """The part of a run in an event loop that asks the store and waits.
+class WaitingRun(AskingRun):
+    """The part of a run in an event loop that waits.
 
     Each branch that works, or waits for something foreign, is `busy`. When none is, the job is suspended, and the coroutines stay as
     they are, each at the call that it waits for.
@@ -62,174 +59,15 @@ class WaitingRun(Run):
     """
 
     def __init__(self, support: WorkflowSupport, context: JobContext, records: dict[str, Promise]) -> None:
-        super().__init__(context, records)
-        self.support = support
-        self.client = support.client
-        self.manual = support.client.manual
-        self.loop = asyncio.get_running_loop()
-        self.outbox = Outbox(self)
-        self.unsent = self.outbox
-        self.busy = 0
+        super().__init__(support, context, records)
         self.suspended = False
         self._waiters: dict[str, list[_Waiter]] = {}
         self._foreign: dict[Any, Any] = {}  # what branches wait for besides calls
-        self._sender: asyncio.Task[None] | None = None
-        self._leading: asyncio.Task[list[Any]] | None = None  # the last requests that lead
         self._looking: asyncio.TimerHandle | None = None
-        self._main: asyncio.Task[Any] | None = None
         self._suspending = False  # whether the store is asked to suspend the job
         self._asked = False  # whether a look is due at what the branches wait for
-        self._to_end: MutableSet[asyncio.Task[Any]] = weakref.WeakSet()
         self._joints: MutableSet[asyncio.Future[None]] = weakref.WeakSet()
         self._joined: dict[Call[Any], list[asyncio.Future[None]]] = {}  # by the calls that are performed
-
-    # -- requests ------------------------------------------------------------------------------------------------------------------
-
-    async def record(self, steps: Sequence[Step]) -> list[Promise]:
-        """Record steps, after what was to be sent before; return their promises."""
-        if self.fatal is not None:
-            raise self.fatal
-        if not self.client.blocking and not self.outbox:  # no request is made, which is faster
-            try:
-                found = list(self.client.record(self.job.id, self.version, steps))
-            except (Conflict, NotFound):
-                await self._lost()
-            except (StoreError, OSError) as error:
-                _log.debug("workflow %s: %s; the steps are sent again", self.job.id, error)
-            else:
-                self.note(found)
-                return found
-        recorded, _ = await self._send(self.outbox.take(steps))
-        return recorded[len(recorded) - len(steps) :]
-
-    async def send_all(self) -> None:
-        """Send what is to be sent."""
-        if self._sender is not None:
-            await self._sender
-        while self.outbox:
-            await self._send(self.outbox.take())
-        await self._behind_leading()
-
-    def soon(self, steps: Iterable[Step]) -> None:
-        """Send steps without a wait for them."""
-        self.outbox.extend(steps)
-        self._send_soon()
-
-    def soon_request(self, child: ChildCall[Any]) -> None:
-        """Enqueue a child job without a wait for it."""
-        self.outbox.enqueue(child)
-        self._send_soon()
-
-    def _send_soon(self) -> None:
-        if self._sender is None:
-            self.busy += 1
-            self._sender = self.loop.create_task(self._sending())
-
-    async def _sending(self) -> None:
-        try:
-            while self.outbox:
-                await self._send(self.outbox.take())
-        except RunEnded:
-            if self._main is not None:
-                self._main.cancel()
-        finally:
-            self._sender = None
-            self.busy -= 1
-            self._suspend_soon()
-
-    async def _send(self, sent: Sent) -> tuple[list[Promise], Any]:
-        answers = await self._in_order(sent)
-        try:
-            return sent.answered(self, answers)
-        except NotHeld:
-            await self._lost()
-
-    async def _in_order(self, sent: Sent) -> list[Any]:
-        """Send requests after those that lead. The cancellation of a branch does not end what others may wait for."""
-        if not self.client.blocking:
-            return await self._sent(sent.requests)
-        if not sent.leads:
-            await self._behind_leading()
-            return await self._sent(sent.requests)
-        leading = self._leading = self.loop.create_task(self._sent_after(self._leading, sent.requests))
-        leading.add_done_callback(_seen)
-        return await asyncio.shield(leading)
-
-    async def _sent_after(self, before: asyncio.Task[Any] | None, requests: Sequence[Request[Any]]) -> list[Any]:
-        if before is not None:
-            await asyncio.wait({before})
-        return await self._sent(requests)
-
-    @property
-    def _is_led(self) -> bool:
-        """Whether requests that lead have no answer yet."""
-        return self._leading is not None and not self._leading.done()
-
-    async def _behind_leading(self) -> None:
-        while (leading := self._leading) is not None and not leading.done():
-            await asyncio.wait({leading})
-
-    async def _lost(self) -> NoReturn:
-        """End the run, since its job does not run here any more. If it was cancelled, the code gets a CancelledError and cleans up.
-
-        Raises:
-            Dropped: The job was not cancelled.
-        """
-        if self.fatal is None and self.context.reason is None:
-            cancelled = await self._apart(lambda: was_cancelled(self.client, self.job))
-            if cancelled and self.fatal is None and self.context.reason is None:
-                self.context.cancel("cancelled")
-                self._cancel_main()
-        if self.over is None and self.context.reason == "cancelled" and self.fatal is None:  # all tasks are cancelled, each once
-            task = asyncio.current_task()
-            if task is not None and task is not self._main:
-                self._to_end.add(task)
-            await self.loop.create_future()
-        raise self.end(Dropped())
-
-    def _cancel_main(self) -> None:
-        assert self._main is not None
-        self._main.cancel()
-
-    async def requested(self, requests: Sequence[Request[Any]]) -> list[Any]:
-        """Send requests, after what was to be sent before; return their answers, of which some may be refusals."""
-        await self.send_all()
-        return await self._sent(requests)
-
-    async def _sent(self, requests: Sequence[Request[Any]]) -> list[Any]:
-        return await self._answered(lambda: self.client.send_async(requests))
-
-    async def _answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
-        """Ask the store, again and again while it fails: a step that is recorded is answered as it is. A drain drops the run instead.
-
-        Raises:
-            RunEnded: The run is over.
-        """
-        failed = 0
-        while True:
-            if self.fatal is not None:
-                raise self.fatal
-            try:
-                return await ask()
-            except (StoreError, OSError) as error:
-                if not self.support.live:
-                    _log.error("workflow %s: %r: %s; its lease will expire", self.job.id, self.client, error)
-                    raise self.end(Dropped()) from error
-                pause = doubled(_FIRST_RETRY, failed, _LONGEST_RETRY)
-                failed += 1
-                _log.error("workflow %s: %r: %s; again in %.1f s", self.job.id, self.client, error, pause)
-                await asyncio.sleep(pause)
-
-    async def history(self) -> dict[str, Promise]:
-        """Read what is recorded of the job.
-
-        Raises:
-            RunEnded: The run is over.
-        """
-        return await self._answered(lambda: self._apart(lambda: read_history(self.client, self.job.id)))
-
-    async def _apart(self, ask: Callable[[], _T]) -> _T:
-        return await self.client.apart(ask) if self.client.blocking else ask()
 
     # -- waiting -------------------------------------------------------------------------------------------------------------------
 
@@ -476,9 +314,3 @@ def log_failure(task: asyncio.Task[Any]) -> None:
     """Log what a task of the library itself has raised."""
     if not task.cancelled() and task.exception() is not None:
         _log.error("a workflow could not look at what it waits for", exc_info=task.exception())
-
-
-def _seen(task: asyncio.Task[Any]) -> None:
-    """Take the exception of a task that is perhaps not awaited any more."""
-    if not task.cancelled():
-        task.exception()
