@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from resonate_core.testing.simulation.abandoned import abandon
 from resonate_core.worker.store_client import StoreClient
 
-__all__ = ["Crash", "CrashingStore"]
+__all__ = ["Crash", "CrashingStore", "bury"]
 
 
 class Crash(KeyboardInterrupt):
-    """Ends a drain in the middle of a request, as the end of its process does."""
+    """Ends a drain, or an event loop, in the middle of a request, as the end of its process does.
+
+    Attributes:
+        tasks: Those of the event loop.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        try:
+            self.tasks = list(asyncio.all_tasks(asyncio.get_running_loop()))
+        except RuntimeError:
+            self.tasks = []
+
+
+def bury(tasks: Iterable[asyncio.Task[Any]], parked: Iterable[object] = ()) -> None:
+    """Let go of what a crash has left, without running any of it."""
+    left: list[object] = list(parked)
+    for task in tasks:
+        if not task.done():
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+            left.append(task.get_coro())
+    abandon(left)
 
 
 class _CrashingClient(StoreClient):

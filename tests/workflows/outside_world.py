@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
+import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,6 +75,7 @@ class Outside:
         self._deeds: list[_Deed] = []
         self._known: set[Any] = set()
         self._number = 0
+        self._lock = threading.RLock()
 
     def open(self, store: Any) -> None:
         """Begin with a store: make the promises that the program asks for, and send some messages before it begins."""
@@ -92,11 +94,12 @@ class Outside:
         return f"x-{node['key']}{run}"
 
     def _later(self, delay: int, key: Any, what: str, *of: Any) -> None:
-        if (what, key) in self._known:
-            return
-        self._known.add((what, key))
-        self._number += 1
-        heapq.heappush(self._deeds, _Deed(self.store.now + delay, self._number, what, of))
+        with self._lock:
+            if (what, key) in self._known:
+                return
+            self._known.add((what, key))
+            self._number += 1
+            heapq.heappush(self._deeds, _Deed(self.store.now + delay, self._number, what, of))
 
     # -- what the program asks for ---------------------------------------------------------------------------------------
 
@@ -163,6 +166,10 @@ class Outside:
         context = current.get()
         assert isinstance(context, JobContext)
         job, version = context.job.id, context.job.version
+        with self._lock:
+            return self._begun(key, name, argument, slow, job, version)
+
+    def _begun(self, key: str, name: str | None, argument: Any, slow: bool, job: str, version: int) -> Effect:
         known = self.effects.setdefault(key, [])
         made = Effect(job, version, argument, not self._holds(job, version), slow)
         if known and known[0].argument != argument:

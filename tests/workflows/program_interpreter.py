@@ -260,6 +260,7 @@ class _Interpreter:
             return await self.programs[program["kind"]].call(program, f"{run_}/{node['key']}")
         if kind == "defer":
             call = self.call(node["call"], run_, job)
+            call.is_begun = True  # no warning: it is not awaited on purpose, or what comes first may end the branch
             inner = await self.block(node["inner"], run_, job)
             return [inner, await self.handed(node["call"], call, run_) if node["awaited"] else None]
         if kind == "patched":

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import random
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crashing_store import Crash, CrashingStore
+from crashing_store import Crash, CrashingStore, bury
 from outside_world import Outside
 from program_interpreter import register
 from random_programs import DAY, Node, generate
@@ -15,7 +19,7 @@ import resonate_core as rc
 from resonate_core.testing import World, simulate
 from resonate_core.worker import Worker
 
-__all__ = ["drained", "simulated"]
+__all__ = ["drained", "lived", "simulated"]
 
 _DEPLOYS = [0, 1, 1000, 60_000, 3_600_000]
 _MOST_ROUNDS = 3000
@@ -67,7 +71,8 @@ def drained(seed: int, crash: float = 0.0, program: Node | None = None) -> Outsi
                 living.run_until_idle(until=max(store.now, min(times)))
             elif living.run_until_idle(advance=True, limit=1).idle and outside.next_at is None:
                 break
-        except Crash:
+        except Crash as crashed:
+            bury(crashed.tasks)
             living = worker()
     else:
         outside.errors.append("it does not come to an end")
@@ -113,4 +118,76 @@ def simulated(
         outside.judge(exactly=False)
 
     simulate(scenario, seed=seed)
+    return outside
+
+
+class _Process(threading.Thread):
+    """A live worker in a thread, with an event loop of its own. It begins again after a crash, as often as it should.
+
+    Args:
+        name: Of the worker.
+        store: The store.
+        outside: The world outside.
+        crashes: As of `CrashingStore`.
+    """
+
+    def __init__(self, name: str, store: Any, outside: Outside, crashes: Any) -> None:
+        super().__init__(name=name, daemon=True)
+        self._store = CrashingStore(store, crashes)
+        self._outside = outside
+        self._worker: Worker | None = None
+        self._over = False
+
+    def run(self) -> None:
+        """Work until `stop`."""
+        while not self._over:
+            loop = asyncio.new_event_loop()
+            self._worker = register(Worker(self._store, name=self.name, lease=400, heartbeat=100, poll_interval=20), self._outside)
+            with contextlib.suppress(Crash):
+                loop.run_until_complete(self._worker.serve())
+            bury(asyncio.all_tasks(loop), self._worker._parked_runs())
+            loop.close()
+
+    def stop(self) -> None:
+        """Let it end."""
+        self._over = True
+        if self._worker is not None:
+            self._worker.stop()
+
+
+def lived(seed: int, crash: float = 0.03, longest: float = 60) -> Outside:
+    """Play a program with two live workers on a store in memory.
+
+    Args:
+        seed: Of the program, and of the crashes.
+        crash: The probability of a crash at each request.
+        longest: How long it may take, in seconds.
+    """
+    program = generate(seed, quick=True)
+    chance = random.Random(seed)
+    store = rc.Store()
+    outside = Outside(program, pause=0.002)
+    outside.open(store)
+    enqueue(store, program)
+    left = 4  # the third crash without a new step between them costs ten seconds
+
+    def crashes() -> str | None:
+        nonlocal left
+        if left and chance.random() < crash:
+            left -= 1
+            return chance.choice(["before", "after"])
+        return None
+
+    processes = [_Process(name, store, outside, crashes) for name in "ab"]
+    for process in processes:
+        process.start()
+    ends_at = time.monotonic() + longest
+    while not (outside.is_over and outside.next_at is None) and time.monotonic() < ends_at:
+        outside.act()
+        time.sleep(0.005)
+    for process in processes:
+        process.stop()
+    for process in processes:
+        process.join(10)
+    outside.judge(exactly=False)
     return outside

@@ -23,13 +23,16 @@ MASKED = "*"
 
 _DELAYS = [0, 1, 500, SECOND, 30 * SECOND, MINUTE, HOUR, DAY]
 _BACKOFFS = [0, 200, SECOND, 10 * SECOND, 5 * MINUTE]
+#: For workers whose time is real.
+_QUICK_DELAYS, _QUICK_BACKOFFS = [0, 1, 5, 20, 60], [0, 1, 10]
 
 
 class _Maker:
     """Draws one program."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, quick: bool) -> None:
         self.chance = random.Random(seed)
+        self.delays, self.backoffs = (_QUICK_DELAYS, _QUICK_BACKOFFS) if quick else (_DELAYS, _BACKOFFS)
         self.left = self.chance.choice([3, 6, 10, 16, 24])  # statements
         self.keys = 0
         self.blocking = False
@@ -92,18 +95,18 @@ class _Maker:
             return self.step(failing)
         key = self.key(kind[0])
         if kind in ("sleep", "sleep_until"):
-            return {"do": kind, "key": key, "ms": self.chance.choice(_DELAYS)}
+            return {"do": kind, "key": key, "ms": self.chance.choice(self.delays)}
         if kind == "default":
-            return {"do": "receive", "key": key, "does": "default", "ms": self.chance.choice(_DELAYS)}
+            return {"do": "receive", "key": key, "does": "default", "ms": self.chance.choice(self.delays)}
         if kind == "receive":
-            return {"do": "receive", "key": key, "does": "raises" if failing else "sent", "ms": self.chance.choice(_DELAYS)}
+            return {"do": "receive", "key": key, "does": "raises" if failing else "sent", "ms": self.chance.choice(self.delays)}
         if kind == "call":
             return {"do": "call", "key": key, "fails": 0 if failing else self.chance.choice([0, 0, 1, 2]), "always": failing}
         if kind == "promise":
             outcome = self.chance.choice(["reject", "cancel", "timeout"]) if failing else "resolve"
-            return {"do": "promise", "key": key, "outcome": outcome, "ms": self.chance.choice(_DELAYS)}
+            return {"do": "promise", "key": key, "outcome": outcome, "ms": self.chance.choice(self.delays)}
         outcome = self.chance.choice(["reject", "timeout", "missing"]) if failing else "resolve"
-        return {"do": "result", "key": key, "outcome": outcome, "ms": self.chance.choice(_DELAYS)}
+        return {"do": "result", "key": key, "outcome": outcome, "ms": self.chance.choice(self.delays)}
 
     def step(self, fails: bool = False) -> Node:
         retries = self.chance.choice([0, 1, 3])
@@ -112,7 +115,7 @@ class _Maker:
             "key": self.key("s"),
             "how": self.chance.choice(["async", "def"]),
             "retries": retries,
-            "backoff": self.chance.choice(_BACKOFFS),
+            "backoff": self.chance.choice(self.backoffs),
             "fails": 0 if fails else self.chance.randint(0, retries),
             "slow": self.chance.randint(0, 1) if retries > 1 and not fails else 0,
             "always": fails,
@@ -205,9 +208,14 @@ class _Maker:
         return {"do": "patched", "name": self.key("p"), "new": self.block(depth + 1), "old": self.block(depth + 1)}
 
 
-def generate(seed: int) -> Node:
-    """Draw a program. Equal seeds give equal programs."""
-    return _Maker(seed).program()
+def generate(seed: int, quick: bool = False) -> Node:
+    """Draw a program. Equal seeds give equal programs.
+
+    Args:
+        seed: The seed.
+        quick: Whether its delays are short.
+    """
+    return _Maker(seed, quick).program()
 
 
 # -- what it must do ---------------------------------------------------------------------------------------------------

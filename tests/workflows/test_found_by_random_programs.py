@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from crashing_store import Crash, CrashingStore
+from crashing_store import Crash, CrashingStore, bury
 from workflow_runs import last, states
 
 import resonate_core as rc
@@ -154,8 +155,10 @@ def test_what_a_loser_begins_while_the_decision_is_recorded_is_cancelled_after_a
         for before in (False, True):
             id = f"w{at}{before}"
             store.jobs.enqueue(kind, [], id=id, lifecycle="workflow")
-            with contextlib.suppress(Crash):
+            try:
                 register(Worker(crashing(store, at, before), name="crashes")).run_until_idle(advance=True)
+            except Crash as crashed:
+                bury(crashed.tasks)
             register(Worker(store)).run_until_idle(advance=True)
             assert store.result(id) == "ValueError"
             assert "pending" not in states(store, id).values(), (at, before)
@@ -238,3 +241,25 @@ def test_nothing_overtakes_what_a_run_has_to_send(seed: int) -> None:
         return world.store.promises.get("w").value.json()
 
     assert simulate(scenario, seed=seed).value == ["yes", "yes", "child", "none", 0]
+
+
+def test_calls_of_a_branch_that_is_cancelled_are_no_mistake(
+    store: rc.Store, worker: Worker, recwarn: pytest.WarningsRecorder
+) -> None:
+    """A branch that was cancelled before it awaited its calls left a warning for each of them."""
+
+    async def loses() -> None:
+        later = run(str, "later")
+        await together(receive("never"), run(str, "never"))
+        await later
+
+    @worker.workflow("w")
+    async def w() -> int:
+        index, _ = await first(run(str, 1), loses())
+        await sleep(1)
+        return index
+
+    w.using(id="w").delay()
+    assert last(worker) == 0
+    gc.collect()
+    assert [str(each.message) for each in recwarn] == []

@@ -273,8 +273,10 @@ class _Loop:
 
     def __exit__(self, *raised: object) -> None:
         if self._loop is not None:
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            self._loop.close()
+            try:
+                self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            finally:
+                self._loop.close()
 
 
 def _runs_a_loop() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -310,9 +310,9 @@ class Executor:
         self._running.clear()
         self._wake.set()
 
-    def parked_code(self) -> list[Any]:
-        """Return the coroutines of workflows that wait."""
-        return self._workflows.parked_code()
+    def parked_runs(self) -> Sequence[object]:
+        """Return the runs of workflows that wait, with their coroutines."""
+        return self._workflows.parked_runs()
 
     async def drop_workflows(self) -> None:
         """Let go of the workflows that wait; what their cleanup awaits has as long as a cancelled attempt."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from contextvars import copy_context
 from dataclasses import replace
@@ -158,10 +158,10 @@ class Worker(Registry):
         found = None if session is None else session.standstill  # read once: the thread of the loop may set it to None
         return None if found is None else found.sentence()
 
-    def _parked_code(self) -> list[Any]:
-        """Return the coroutines of workflows that wait in this process. A simulator lets go of them when the process crashes."""
+    def _parked_runs(self) -> Sequence[object]:
+        """Return the workflows that wait in this process. A simulator lets go of them when the process crashes."""
         session = self._runner.session
-        return [] if session is None else session.executor.parked_code()
+        return [] if session is None else session.executor.parked_runs()
 
     @property
     def _takes_time(self) -> bool:

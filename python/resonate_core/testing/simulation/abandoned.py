@@ -87,7 +87,7 @@ def abandon(suspended: Iterable[object]) -> None:
     """Make suspended coroutines, and all that they are inside of, end without running when they are freed.
 
     Args:
-        suspended: Coroutines, generators and asynchronous generators; they must not be running.
+        suspended: Coroutines, generators, asynchronous generators, and runs of workflows; they must not be running.
     """
     if not _can_mark():
         _kept.extend(suspended)
@@ -100,6 +100,8 @@ def abandon(suspended: Iterable[object]) -> None:
             continue
         seen.add(id(one))
         kind = type(one)
+        if kind is AsyncRun:
+            one.over = one.over or "crashed"  # its calls that nothing awaits are no warning
         if kind in _SUSPENDABLE:
             if not gc.is_finalized(one):
                 _mark(one)

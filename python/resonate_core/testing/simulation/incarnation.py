@@ -63,7 +63,7 @@ class Incarnation:
         self.skew = 0
         self.tasks: list[asyncio.Task[Any]] = []  # kept once it is dead
         self.unwinds = False  # whether a function runs that `Crashed` may end
-        self.parked: Callable[[], Iterable[object]] = tuple  # coroutines that no task waits for
+        self.parked: Callable[[], Iterable[object]] = tuple  # workflows that no task waits for
         self.end: Callable[[], None] = _never
 
     def __repr__(self) -> str:

@@ -53,7 +53,7 @@ class Population(Mishaps):
 
         def begin(incarnation: Incarnation) -> Coroutine[Any, Any, None]:
             worker = self._made(make_worker, incarnation)
-            incarnation.parked = worker._parked_code
+            incarnation.parked = worker._parked_runs
             for task in worker.tasks.values():
                 self._tasks.setdefault(task.function, task)
                 self._tasks.setdefault(task.type, task)

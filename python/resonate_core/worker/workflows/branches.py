@@ -100,6 +100,11 @@ class Branch:
         own = self.call if self.call is not None else self.scope
         return [] if own is None else run.cancellations(own.id)
 
+    def give_up(self) -> None:
+        """What it has not awaited when it is cancelled is no mistake."""
+        if self.scope is not None and not self.ended:
+            self.scope.given_up = True
+
     def close(self) -> None:
         """Let go of a coroutine that does not run any more, and has not begun."""
         if self.scope is not None:
@@ -249,6 +254,8 @@ class Branches(Call[Any]):
             return None
         finally:
             under_way = [task for task in tasks if not task.done()]
+            for each in self._branches if under_way else ():
+                each.give_up()
             for task in under_way:
                 run.unwanted.add(task)
                 task.cancel()

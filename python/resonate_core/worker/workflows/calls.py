@@ -36,7 +36,7 @@ class Call(Generic[T]):
         is_begun: Whether something awaits it, or has begun it: otherwise it has no effect, which is a warning at its end.
     """
 
-    __slots__ = ("_error", "_under_way", "_value", "id", "is_begun", "name", "run")
+    __slots__ = ("_error", "_under_way", "_value", "id", "is_begun", "name", "run", "scope")
 
     by_record = True
     """Whether its settled record alone is its outcome."""
@@ -49,6 +49,7 @@ class Call(Generic[T]):
 
     def __init__(self, scope: Scope, name: str) -> None:
         self.run: Any = scope.run
+        self.scope = scope
         self.name = name
         self.id = scope.take(name)
         self._value: Any = _UNSET
@@ -57,7 +58,7 @@ class Call(Generic[T]):
         self.is_begun = self.run.blocking
 
     def __del__(self) -> None:
-        if getattr(self, "is_begun", True) or self.run.fatal is not None or self.run.over is not None:
+        if getattr(self, "is_begun", True) or self.scope.given_up or self.run.fatal is not None or self.run.over is not None:
             return
         warnings.warn(
             f"call {self.id} ({self.name}) of a workflow was never awaited, so it did nothing", RuntimeWarning, stacklevel=2

@@ -165,7 +165,7 @@ class Scope:
         code: Of its function, for messages.
     """
 
-    __slots__ = ("code", "context", "coroutine", "count", "id", "run", "waits")
+    __slots__ = ("code", "context", "coroutine", "count", "given_up", "id", "run", "waits")
 
     def __init__(self, run: Run, id: str, context: Context, code: CodeType | None = None) -> None:
         self.run = run
@@ -174,6 +174,7 @@ class Scope:
         self.context = context
         self.code = code
         self.coroutine: Any = None
+        self.given_up = False  # its branch was cancelled
         self.waits: Any = None  # the call at which the coroutine is parked
         context.run(current_scope.set, self)
 

@@ -151,12 +151,11 @@ def _name_of_function(function: Callable[..., Any]) -> str:
 class StepCall(Call[R]):
     """A call of a step."""
 
-    __slots__ = ("_failed", "args", "kwargs", "scope", "step")
+    __slots__ = ("_failed", "args", "kwargs", "step")
 
     def __init__(self, scope: Scope, step: Step, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         super().__init__(scope, step.name)
         self._failed = 0  # the attempts that have failed here
-        self.scope = scope
         self.step = step
         self.args = args
         self.kwargs = kwargs

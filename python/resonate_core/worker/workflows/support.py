@@ -24,7 +24,6 @@ class ParkedRun(Protocol):
 
     job: Job
     version: int
-    scopes: dict[str, Any]
 
     def drop(self) -> None:
         """Unwind its coroutines."""
@@ -116,9 +115,9 @@ class WorkflowSupport:
         if self.cleanups:
             await asyncio.wait(self.cleanups, timeout=timeout)
 
-    def parked_code(self) -> list[Any]:
-        """Return the coroutines of the runs that are parked."""
-        return [scope.coroutine for run in self._parked.values() for scope in run.scopes.values()]
+    def parked_runs(self) -> list[ParkedRun]:
+        """Return the runs that are parked."""
+        return list(self._parked.values())
 
     def close(self) -> None:
         """Drop all runs, and end the threads."""
