@@ -1,7 +1,9 @@
 // store.apply and store.apply_json: whole envelopes, as Python objects or JSON texts.
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
@@ -126,13 +128,27 @@ bool is_one_promise(Kind kind) {
 }
 bool is_one_job(Kind kind, const Reply& reply) { return is_job(kind) && reply.promise && !reply.jobs; }
 
-// The data of an answer: a record if it is nothing else, which spares its members; otherwise the members, or the text of a refusal.
+// The jobs of a request that enqueues many, if it has refused none of them.
+std::optional<JobBatch> enqueued(Kind kind, const Reply& reply) {
+  if (kind != Kind::job_enqueue_many) return std::nullopt;
+  JobBatch batch;
+  batch.rows.reserve(reply.jobs->items.size());
+  for (const JobReply::Item& item : reply.jobs->items) {
+    if (item.status != status::kOk) return std::nullopt;
+    batch.rows.push_back(item.row);
+  }
+  return batch;
+}
+
+// The data of an answer: a record, or jobs, if it is nothing else, which spares the members; otherwise the members, or the text of
+// a refusal.
 py::object data_of(const Answer& answer) {
   if (const auto* answered = std::get_if<Answered>(&answer)) {
     const auto& [head, reply] = *answered;
     if (!reply.ok()) return py::str(reply.error);
     if (is_one_promise(head.kind)) return py::cast(PromiseRecord{reply.promise});
     if (is_one_job(head.kind, reply)) return py::cast(JobRecord{reply.promise});
+    if (std::optional<JobBatch> batch = enqueued(head.kind, reply)) return py::cast(*std::move(batch));
   }
   return dict_of(answer)["data"];
 }
