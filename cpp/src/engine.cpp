@@ -14,7 +14,8 @@ namespace resonate {
 
 namespace {
 
-// The most steps of a tick in one transaction, which takes a few ms in a file.
+// The most steps of a tick in one transaction, which takes a few ms in a file. While another caller waits, it takes fewer, as many
+// as a request.
 constexpr std::size_t kStepsOfTick = 256;
 
 Access access_of(const Request& request) { return is_read(request.operation) ? Access::read : Access::write; }
@@ -316,11 +317,15 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
       // Requests may have run between two transactions, and instants never go back.
       at = observe_instant(transaction->set, *at, options_);
       left = run_submissions(*transaction, *at);
-      const std::size_t most = std::min(kStepsOfTick, limit - fired.size());
-      const std::size_t taken = run_steps(*transaction, *at, most, &fired);
+      const std::size_t end = fired.size() + std::min(kStepsOfTick, limit - fired.size());
+      bool more = true;
+      do {
+        const std::size_t portion = std::min(kStepsPerRequest, end - fired.size());
+        more = run_steps(*transaction, *at, portion, &fired) == portion;
+      } while (more && fired.size() < end && !mutex_.is_waited_for());
       commit(*transaction);
       move_clock(*at);  // after the commit: a tick that failed must not move the clock
-      if ((taken < most || fired.size() == limit) && left == Submitted::none) return fired;
+      if ((!more || fired.size() == limit) && left == Submitted::none) return fired;
     }
     allow_interrupt(Pause::working);
     if (left == Submitted::long_work) storage_->let_others_write();
