@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +15,12 @@ from mortal_client import Crash, Given, Mortal
 from waiting import until
 
 import resonate_core as rc
+from backends import BackEnd
 from resonate_core.errors import StoreError
 from resonate_core.worker import BatchContext, JobError, Worker
 from resonate_core.worker.store_client import StoreClient
 from resonate_core.worker.target_group import TargetGroup
-from resonate_core.workflow import receive, sleep
+from resonate_core.workflow import receive, rpc, sleep
 from server.live_server import serving
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -98,6 +99,30 @@ def test_weeks_of_a_workflow(store: rc.Store, worker: Worker) -> None:
     call(store, "c", "fulfil", "7")
     worker.run_until_idle(advance=True)
     assert (store.promises.get("c").value.json(), store.now) == ("7: no", 2 * MINUTE)
+
+
+@pytest.mark.parametrize("rules", ["strict", "compatible"])
+@pytest.mark.parametrize("dialect", ["2026-04-01", "2025-01-15"])
+def test_rules_and_dialects(rules: Any, dialect: str) -> None:
+    store = rc.Store(clock=rc.ManualClock(start=0), rules=rules, check=True)
+    worker = Worker(store, target_group="shop")
+    worker.task("double")(lambda n: 2 * n)
+    param = {"data": base64.b64encode(b'{"func": "double", "args": [4]}').decode()}
+    data = {"id": "c", "timeoutAt": HOUR, "param": param, "tags": {**TARGET, "resonate:invoke": "poll://any@shop"}}
+    reply = store.apply({"kind": "promise.create", "head": {"corrId": "1", "version": dialect}, "data": data})
+    assert reply["head"]["status"] == 200
+    worker.run_until_idle()
+    assert store.promises.get("c").value.json() == 8
+
+
+def test_a_workflow_calls_the_group_of_its_own_worker(store: rc.Store, worker: Worker) -> None:
+    @worker.workflow("outer")
+    async def outer(order: str) -> str:
+        return f"got {await rpc('fulfil', order, target='shop', type=str)}"
+
+    outer.using(id="w").delay("7")
+    assert worker.run_until_idle(advance=True).runs[-1].result == "got 7: no"
+    assert {promise.state for promise in store.promises.search("w*")} <= {"resolved", "rejected_timedout"}
 
 
 def test_many_calls(store: rc.Store, worker: Worker) -> None:
@@ -229,6 +254,35 @@ def test_without_retention(store: rc.Store, worker: Worker) -> None:
 def test_names_of_groups(name: Any) -> None:
     with pytest.raises((rc.errors.Invalid, TypeError), match="target_group"):
         Worker(target_group=name)
+
+
+class Between(StoreClient):
+    """Runs all jobs between two calls that are sent together, as another worker may do between two requests to a server."""
+
+    local = False
+
+    def send(self, calls: Sequence[Any]) -> list[Any]:
+        answers = []
+        for one in calls:
+            answers += super().send([one])
+            if one.kind == "job.enqueue":
+                other = Worker(self.store)
+                other.task("brief")(lambda: "done")
+                other.run_until_idle()
+        return answers
+
+
+@pytest.mark.parametrize(("of_task", "found"), [({"retention": 0}, "done"), ({"lifecycle": "asynq"}, "done"), ({}, "OutcomeLost")])
+def test_over_a_url_a_job_may_end_before_the_task_is_suspended(store: rc.Store, of_task: dict[str, Any], found: str) -> None:
+    """Its outcome is kept for that long, unless only the queue says that it is not."""
+    store.queues.set("default", defaults={"retention": 0})
+    client = Between(store)
+    worker = Worker(Given(client), target_group="shop")
+    worker.task("brief", **of_task)(lambda: "done")
+    call(store, "c", "brief")
+    worker.run_until_idle()
+    value = store.promises.get("c").value.json()
+    assert (value if isinstance(value, str) else value["code"]) == found
 
 
 # -- unknown types ---------------------------------------------------------------------------------------------------------------
@@ -375,10 +429,9 @@ def test_a_store_that_fails_for_a_moment(apart: bool) -> None:
 # -- live ------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["memory", "sqlite", "url"])
-def end(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Store, Callable[..., Worker]]]:
-    """A store on the system's clock, and how workers of it are made: in this process, or over HTTP."""
-    path = None if request.param == "memory" else tmp_path / "jobs.db"
+@pytest.fixture(params=["local", "url"])
+def end(request: pytest.FixtureRequest, back_end: BackEnd) -> Iterator[tuple[rc.Store, Callable[..., Worker]]]:
+    """A store on the system's clock in each storage, and how workers of it are made: in this process, or over HTTP."""
     made: list[Worker] = []
 
     def make(target: Any) -> Callable[..., Worker]:
@@ -388,8 +441,8 @@ def end(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[rc.Sto
 
         return worker
 
-    with rc.Store(path, durability="normal") as store:
-        if request.param != "url":
+    with back_end.open() as store:
+        if request.param == "local":
             yield store, make(store)
             return
         with serving(store) as live:

@@ -61,7 +61,10 @@ class PromiseFilter:
 
 @dataclass(frozen=True)
 class JobFilter(PromiseFilter):
-    """A filter of jobs; `arguments` are paths into the payload with the texts of their values, or None for any text in it."""
+    """A filter of jobs; `arguments` are paths into the payload with the texts of their values, or None for any text in it.
+
+    `root`: no job that another one has made.
+    """
 
     type: str | None = None
     queue: str | None = None
@@ -70,6 +73,7 @@ class JobFilter(PromiseFilter):
     batch: str | None = None
     error: str | None = None
     arguments: tuple[tuple[str | None, str], ...] = ()
+    root: bool = False
 
     def needs_records(self) -> bool:
         """Whether the engine's query does not decide everything."""
@@ -84,8 +88,8 @@ def _call(call: Any, **options: Any) -> Any:
         raise BadParameter(str(error)) from error
 
 
-def find_jobs(access: StoreAccess, wanted: JobFilter, limit: int, cursor: str | None) -> SearchPage:
-    """Return a page of the matching visible jobs, newest first."""
+def find_jobs(access: StoreAccess, wanted: JobFilter, limit: int, cursor: str | None, slice: int = SLICE) -> SearchPage:
+    """Return a page of the matching visible jobs, newest first; it examines so many rows at most."""
     shown = access.redaction.rules.any  # the engine judges what is stored, and a filter must not tell what redaction hides
     text = next((text for path, text in wanted.arguments if path is None or _PLAIN.fullmatch(text)), None)
     query = {
@@ -103,9 +107,11 @@ def find_jobs(access: StoreAccess, wanted: JobFilter, limit: int, cursor: str | 
     judged = wanted.needs_records() or bool(wanted.tags and shown)
 
     def is_wanted(budget: Budget, job: Mapping[str, Any]) -> bool:
+        if wanted.root and job.get("tags", {}).get("resonate:parent", job["id"]) != job["id"]:
+            return False
         return access.principal.sees(job["id"]) and (not judged or _matches(access, budget, wanted, job))
 
-    return _found(access.store.views.jobs, query, limit, cursor, _PAGE if judged else None, is_wanted)
+    return _found(access.store.views.jobs, query, limit, cursor, _PAGE if judged else None, is_wanted, slice)
 
 
 def find_roots(access: StoreAccess, wanted: PromiseFilter, limit: int, cursor: str | None) -> SearchPage:
@@ -142,6 +148,7 @@ def _found(
     cursor: str | None,
     size: int | None,
     is_wanted: Callable[[Budget, Mapping[str, Any]], bool],
+    slice: int = SLICE,
 ) -> SearchPage:
     """Return a page of the records that a query of the core finds and that are wanted.
 
@@ -152,11 +159,12 @@ def _found(
         cursor: Where the page begins.
         size: How many records are read at once; None if the query decides everything: then no more than are shown.
         is_wanted: Judges a record.
+        slice: The most rows that are examined.
     """
     found, budget = SearchPage([], cursor, 0, None), Budget()
     while True:
         left = limit - len(found.items)
-        scan = SLICE - found.examined
+        scan = slice - found.examined
         start, most = found.cursor, left if size is None else min(size, scan)
         page = _call(call, **query, limit=most, scan=scan, cursor=start)
         kept: list[dict[str, Any]] = []
@@ -168,7 +176,7 @@ def _found(
                 kept.append(record)
         found.items += kept
         found.cursor, found.examined, found.reached_at = page.cursor, found.examined + page.scanned, page.reached_at
-        if found.cursor is None or len(found.items) >= limit or found.examined >= SLICE or budget.left < 0:
+        if found.cursor is None or len(found.items) >= limit or found.examined >= slice or budget.left < 0:
             return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..base.failed_attempts import failed_attempts
@@ -10,6 +11,7 @@ from ..explain.call_tree import CallNode, calls_of, function_of, in_order
 from ..explain.store_queries import awaited_by_each
 from ..explain.why import why_in
 from ..explain.why_promises import awaited_by_task
+from ..explain.workflow_steps import steps_that_run
 from . import records
 from .access import StoreAccess
 from .dashboard import Dashboard
@@ -17,49 +19,71 @@ from .jobs import awaited_by
 from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
 from .payloads import FULL, SHOWN
-from .searches import PromiseFilter, find_roots
+from .searches import PromiseFilter
+from .workflow_list import find_workflows
 
 __all__ = ["promise", "tasks", "workflow", "workflows"]
 
 #: The most calls of a tree.
 _MOST_CALLS = 2000
-#: In a list: the most calls of one workflow that are searched, and the most awaited ids that a note names.
-_MOST_SEARCHED, _NAMED = 200, 2
+#: In a list: the most calls of one workflow that are searched, and the most awaited ids that a note names, of a job by their names.
+_MOST_SEARCHED, _NAMED, _NAMED_OF_A_JOB = 200, 2, 3
 #: The most promises of a store that is read as a whole for a list, which is read again after each change.
 _MOST_READ = 2000
 
 
 def workflows(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> dict[str, Any]:
-    """The roots of workflows, newest first."""
+    """The workflows of SDKs and of workers, newest first."""
     tags = given.pairs("tag")
     access.redaction.rules.refuse_tags("tag", tags)
     wanted = PromiseFilter(
         given.one_of("state", PROMISE_STATES), given.text("id"), tags, given.instant("since"), given.instant("until")
     )
-    found = find_roots(access, wanted, given.limit, given.cursor)
-    pending = [one["id"] for one in found.items if one["state"] == "pending"]
+    found = find_workflows(access, wanted, given.limit, given.cursor)
+    jobs = {one["id"]: one for one in found.items if "type" in one}
+    promises = access.find_all("promise", list(jobs))
+    roots = [promises.get(one["id"]) if one["id"] in jobs else one for one in found.items]
+    pending = [one["id"] for one in roots if one is not None and one["state"] == "pending"]
     held = access.find_all("task", pending)
-    waits = _waits(access, [id for id, task in held.items() if task["state"] == "suspended"])
+    waits = _waits(access, [id for id, task in held.items() if task["state"] == "suspended" and id not in jobs])
     failed = {one.task: one for one in failed_attempts(access.store).held(held.get, ids=pending)}
+    calls = access.find_all("promise", [id for job in jobs.values() for id in _awaited(job)[:_NAMED_OF_A_JOB]])
     access.know_ancestry([one["id"] for one in found.items])
     now = access.store.now
     items = []
-    for root in found.items:
-        awaited = waits.get(root["id"], [])
-        children = [CallNode({"id": id, "state": "pending"}) for id in awaited[:_NAMED]]
-        call = CallNode(root, held.get(root["id"]), children=children, failed=failed.get(root["id"]))
+    for root in roots:
+        if root is None:  # it was deleted meanwhile
+            continue
+        job = jobs.get(root["id"])
+        awaited = waits.get(root["id"], []) if job is None else _awaited(job)
+        children = [
+            CallNode(calls.get(id, {"id": id, "state": "pending"})) for id in awaited[: _NAMED if job is None else _NAMED_OF_A_JOB]
+        ]
+        call = CallNode(root, held.get(root["id"]), job, failed.get(root["id"]), children)
+        call.steps = [] if job is None else steps_that_run(job, lambda ids: _settled(access, ids))
         items.append(
             {
-                "promise": records.promise(access, root, brief=True),
+                "promise": records.promise(access, root, type=None if job is None else job["type"], brief=True),
                 "func": call.func,
                 "task": call.task,
+                "job": None if job is None else records.job(access, job, brief=True),
                 "children": None,
                 "tookMs": call.took(now),
-                "note": call.note(now, access.failure) + (f" and {len(awaited) - _NAMED} more" if len(awaited) > _NAMED else ""),
+                "note": call.note(now, access.failure, access.error_of)
+                + (f" and {len(awaited) - _NAMED} more" if job is None and len(awaited) > _NAMED else ""),
                 "waitsFor": awaited,
             }
         )
     return listed(items, found.cursor, found.scan)
+
+
+def _awaited(job: Mapping[str, Any]) -> list[str]:
+    """Return the ids that a waiting job lacks, the first ones."""
+    return list(job.get("awaits", {}).get("ids", ()))
+
+
+def _settled(access: StoreAccess, ids: list[str]) -> list[str]:
+    return [id for id, row in access.rows(ids).items() if row["state"] != "pending"]
 
 
 def _waits(access: StoreAccess, ids: list[str]) -> dict[str, list[str]]:
@@ -77,6 +101,8 @@ def workflow(access: StoreAccess, given: Parameters, dashboard: Dashboard) -> di
     """The call tree and the timeline of a root, or of a call in a workflow."""
     id = given.need("id")
     tree = calls_of(access, id, family=lambda root: access.family(root, _MOST_CALLS))
+    if tree.state != "pending":
+        tree.job = access.find("job", id)
     calls = [call for call, _ in in_order(tree)]
     access.know_ancestry([call.id for call in calls])
     now = access.store.now

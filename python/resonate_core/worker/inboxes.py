@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -90,7 +91,8 @@ class UrlInbox(EventStream):
         self._come: list[Execute] = []
         self._come_lock = threading.Lock()
         path = f"poll/{quote(group, safe='')}/{quote(pid, safe='')}"
-        super().__init__(address, path, descriptor, ("no stream of messages", f"group {group!r} is not served here meanwhile"))
+        without = ("no stream of messages", f"group {group!r} is not served here meanwhile")
+        super().__init__(address, path, descriptor, without, logging.WARNING)
 
     def _received(self, data: str) -> None:
         found = _execute_in(data)

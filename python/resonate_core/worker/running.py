@@ -36,6 +36,8 @@ def _beginning(parts: WorkerParts) -> str:
     parts_shown.append(f"types {', '.join(sorted(registry.tasks))}" if registry.tasks else "no handlers")
     if registry.periodics:
         parts_shown.append(f"periodic jobs {', '.join(each.name for each in registry.periodics)}")
+    if settings.target_group is not None:
+        parts_shown.append(f"calls to group {settings.target_group}")
     return f"worker {settings.name!r} starts: {'; '.join(parts_shown)}; resonate-core {__version__}, process {os.getpid()}"
 
 

@@ -164,13 +164,15 @@ class TargetGroup:
             except BaseException:
                 self._open += [*part, *waiting]
                 raise
+            going_on = []
             for step in part:
                 failed = step.take(list(islice(answers, len(step.calls))))
                 if failed is not None:
                     self._open.append(step)
                     failure = failed
                 elif step.go_on():
-                    waiting.append(step)
+                    going_on.append(step)
+            waiting[:0] = going_on  # first: what is acquired is held under a lease
         if failure is not None:
             raise failure
 

@@ -39,12 +39,16 @@ class EventStream:
         path: That of the stream, below the server's address.
         descriptor: A pipe or a socket that does not block.
         without: What the log says if there is no stream: what is missing, and its consequence.
+        level: Of that line.
     """
 
-    def __init__(self, address: ServerAddress, path: str, descriptor: int, without: tuple[str, str]) -> None:
+    def __init__(
+        self, address: ServerAddress, path: str, descriptor: int, without: tuple[str, str], level: int = logging.INFO
+    ) -> None:
         self._address = address.url, address.token, address.timeout, address.answer_bytes
         self._path = path
         self._without = without
+        self._level = level
         self._descriptor = descriptor
         self._lock = threading.Lock()
         self._written = False  # since it was armed
@@ -108,7 +112,7 @@ class EventStream:
                 failures = 0 if seconds() - began >= _LASTING else failures + 1
                 pause = _LONGEST_PAUSE if status in _NO_STREAM else doubled(_FIRST_PAUSE, max(0, failures - 1), _LONGEST_PAUSE)
                 if problem and problem != self._said:
-                    _log.info("%s: %s: %s; %s", self._without[0], server.name, problem, self._without[1])
+                    _log.log(self._level, "%s: %s: %s; %s", self._without[0], server.name, problem, self._without[1])
                 self._said = problem
                 await asyncio.sleep(pause * random.uniform(0.5, 1))
         finally:

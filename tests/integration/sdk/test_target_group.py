@@ -14,7 +14,7 @@ from resonate.retry import Never
 import resonate_core as rc
 from programs import DAY, HOUR, MINUTE, manual_store, play
 from resonate_core.connection import Connection
-from resonate_core.testing import Choices, CrashingConnection, crash_at_every_request
+from resonate_core.testing import Choices, CrashingConnection, World, crash_at_every_request, simulate
 from resonate_core.worker import JobError, Worker
 from resonate_core.workflow import StepFailed, receive, rpc, sleep
 from worker.mortal_client import Crash, Given, Mortal
@@ -280,3 +280,28 @@ def test_the_sdk_crashes_before_and_after_each_request() -> None:
         assert effects == ["tea"], "a job runs once, however often its caller crashes"
 
     assert crash_at_every_request(survives).runs == 1 + 2 * requests
+
+
+def test_both_in_a_simulation() -> None:
+    """Two workers and two programs of the SDK, whose requests are lost and which crash: the call returns its result."""
+
+    async def order(world: World) -> None:
+        for name in "ab":
+            world.worker(name, shop)
+        for name in "pq":
+            world.program(name, register, group="sdk")
+        world.faults(lose_reply=0.05, crash=0.02)
+        lineage = {"resonate:origin": "o", "resonate:parent": "o", "resonate:branch": "o", "resonate:scope": "global"}
+        param = {"func": "buy", "args": ["tea"], "kwargs": {}, "version": 1}
+        tags = {"resonate:target": "poll://any@sdk", **lineage}
+        await world.store.aio.promises.create("o", timeout=timedelta(days=12), tags=tags, param=param)
+        await world.settled("o", within="11 days")
+        promise = await world.store.aio.promises.get("o")
+        assert promise.value.json() == {"fulfilled": {"order": "tea", "cents": 5, "price": 42}, "charged": "tea in USD"}, promise
+
+    def register(resonate: Any) -> None:
+        resonate.register(price)
+        resonate.register(buy)
+
+    for seed in range(40):
+        simulate(order, seed=seed)

@@ -68,9 +68,12 @@ def waits_only_for(awaited: Any, futures: Collection[Any]) -> bool:
         (True, False)
     """
     if awaited in futures:
-        return True
+        return not awaited.done()
     if isinstance(awaited, asyncio.Task):
         inner = getattr(awaited, "_fut_waiter", None)
         return inner is not None and waits_only_for(inner, futures)
     children = getattr(awaited, "_children", None)  # of `asyncio.gather`
-    return isinstance(children, list) and all(each.done() or waits_only_for(each, futures) for each in children)
+    if not isinstance(children, list) or awaited.done():
+        return False
+    under_way = [each for each in children if not each.done()]
+    return bool(under_way) and all(waits_only_for(each, futures) for each in under_way)

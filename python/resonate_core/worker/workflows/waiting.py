@@ -27,9 +27,9 @@ __all__ = ["WaitingRun", "log_failure"]
 _log = logging.getLogger("resonate_core.workflow")
 _T = TypeVar("_T")
 
-#: Seconds between two looks at the promises that a branch waits for while another one works, and of a store that fails: the first
-#: and the longest pause.
-_LOOK, _FIRST_RETRY, _LONGEST_RETRY = 0.5, 0.1, 5.0
+#: Seconds between two looks at the promises that a branch waits for while another one works, and at whether it still works; of a store
+#: that fails: the first and the longest pause.
+_LOOK, _GLANCE, _FIRST_RETRY, _LONGEST_RETRY = 0.5, 0.05, 0.1, 5.0
 #: The most ids that one suspension names.
 _MOST_AWAITED = 10_000
 
@@ -412,7 +412,8 @@ class WaitingRun(Run):
         """Suspend the job if all that works waits for calls in turn, such as an `asyncio.gather` over calls."""
         if self._waiters and self.busy == len(self._foreign) and not self._asked:
             self._asked = True
-            self.loop.call_soon(self._suspend_if_quiet)
+            # The second turn of the loop is after that of an `asyncio.gather`, one of whose tasks has ended.
+            self.loop.call_soon(self.loop.call_soon, self._suspend_if_quiet)
 
     def _suspend_if_quiet(self) -> None:
         self._asked = False
@@ -421,6 +422,8 @@ class WaitingRun(Run):
         futures: set[Any] = {waiter.future for waiters in self._waiters.values() for waiter in waiters}
         futures.update(self._joints)
         if not all(waits_only_for(each, futures) for each in self._foreign.values()):
+            self._asked = True
+            self.loop.call_later(_GLANCE, self._suspend_if_quiet)
             return
         task = self.loop.create_task(self._suspend_whole())
         task.add_done_callback(log_failure)
