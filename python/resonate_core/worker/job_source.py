@@ -97,6 +97,9 @@ class JobSource(Protocol):
     def watch(self, descriptor: int, queues: Queues) -> Watching | None:
         """Write a byte to the descriptor when there may be something to claim from these queues; None if the client cannot."""
 
+    def fleet(self) -> int:
+        """How many processes with workers share the database, as far as is known here; 0: the client cannot know."""
+
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         """Enqueue a job."""
 

@@ -108,6 +108,9 @@ class UrlClient:
         address = self._remote.server
         return UrlWatch(address, names_of(queues), descriptor)
 
+    def fleet(self) -> int:
+        return 0
+
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         return self._remote.run(call(CoreJobs.enqueue, type, payload, **options))
 

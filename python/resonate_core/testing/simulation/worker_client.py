@@ -74,6 +74,9 @@ class WorkerClient:
         """Commits of all processes are seen."""
         return self._world._watch(self._incarnation, descriptor)
 
+    def fleet(self) -> int:
+        return 0
+
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         return self._call("job.enqueue", lambda: self._store.enqueue(type, payload, options))
 
