@@ -20,9 +20,9 @@ bool Engine::nothing_to_tick(Instant at) {
   return true;
 }
 
-// Returns the replies to claims that find no job; none if the requests must run, since they contain another request, or a job may be
-// claimable. Every idle worker of a fleet claims after each commit that brings work, and at most one of them finds it: if each of
-// them took the write lock, they would keep the others out.
+// Returns the replies to claims that find no job; none if the requests must run, since they contain another request, or a job may
+// be claimable. Every idle worker of a fleet claims after each commit that brings work, and at most one of them finds it: if each
+// of them took the write lock, they would keep the others out.
 //
 // A claim does not look if the last one found as many jobs as it asked for, or this process has made work since: it finds some.
 std::vector<Reply> Engine::look_before_claims(std::span<const Request> requests) {
