@@ -98,5 +98,5 @@ def test_a_worker_beside_a_program_says_it_too(caplog: pytest.LogCaptureFixture)
     assert first.startswith("worker 'w' starts: queues a, b (in this order); 3 slots; jobs of Store(")
     assert "no handlers" in first
     assert "worker 'w' has stopped after" in last and last.endswith(
-        "completed 0, failed 0, snoozed 0, lost 0, released 0, expired 0, standstills 0"
+        "completed 0, failed 0, snoozed 0, lost 0, released 0, expired 0, standstills 0, suspended 0, restarted 0"
     )

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from ..._core import Promise
 from ..results import close_coroutine
 from .calls import Call
+from .determinism import warn_of_coroutine
 from .failures import RunEnded
 from .records import Step, is_pending, settled
 from .scope import Scope
@@ -140,6 +141,7 @@ class Branches(Call[Any]):
                 self._branches.append(_Branch(each, None))
                 continue
             coroutine: Any = each
+            warn_of_coroutine(coroutine, scope.run.job.type)
             branch = Scope(scope.run, f"{self.id}:{at}", scope.context.copy(), coroutine.cr_code)
             branch.coroutine = coroutine
             self._branches.append(_Branch(None, branch))

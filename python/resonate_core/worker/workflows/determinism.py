@@ -1,25 +1,28 @@
-"""Warnings about calls in a workflow's own code that give another value in a replay."""
+"""Warnings about calls in a workflow's own code that a replay does not repeat."""
 
 from __future__ import annotations
 
 import asyncio
 import datetime
-import dis
+import functools
+import inspect
 import os
 import random
 import secrets
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
-from types import CodeType, ModuleType
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, CoroutineType
+from typing import Any, NamedTuple
 
-__all__ = ["NonDeterministicWarning", "warn_of", "warn_of_code"]
+from .bytecode import calls_of
+
+__all__ = ["NonDeterministicWarning", "warn_of", "warn_of_coroutine"]
 
 
 class NonDeterministicWarning(UserWarning):
-    """The code of a workflow calls something that gives another value in a replay.
+    """The code of a workflow calls something that a replay does not repeat.
 
     Example:
         >>> from resonate_core.workflow import NonDeterministicWarning
@@ -28,65 +31,87 @@ class NonDeterministicWarning(UserWarning):
     """
 
 
-_CLOCK, _RANDOM, _SLEEP = "now()", "random() or run()", "sleep()"
-_LIMIT = "the timeout of a step, of receive(), or first(..., sleep())"
-
-#: What is not deterministic, and its replacement in `resonate_core.workflow`.
-_REPLACEMENTS: dict[int, tuple[str, str]] = {}
-
-
-def _add(replacement: str, owner: Any, *names: str) -> None:
-    for name in names:
-        found = getattr(owner, name, None)
-        if found is not None:
-            shown = f"{getattr(owner, '__name__', owner)}.{name}"
-            _REPLACEMENTS[id(found)] = (shown, replacement)
+class _Warned(NamedTuple):
+    value: Any  # kept alive, since it is known by its identity
+    shown: str
+    why: str
+    instead: str
 
 
-_add(_CLOCK, time, "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "localtime", "gmtime")
-_add(_SLEEP, time, "sleep")
-_add(_SLEEP, asyncio, "sleep")
-_add(_LIMIT, asyncio, "timeout", "timeout_at", "wait_for")
-_add("gather()", asyncio, "create_task", "TaskGroup", "wait", "as_completed")
-_add("uuid4()", uuid, "uuid1", "uuid4")
-_add(_RANDOM, random, "random", "randint", "randrange", "choice", "choices", "sample", "shuffle", "uniform", "gauss", "getrandbits")
-_add(_RANDOM, secrets, "token_hex", "token_bytes", "token_urlsafe", "choice", "randbelow")
-_add(_RANDOM, os, "urandom")
+_VALUE = "which is another value in each replay"
+_WAIT = "which holds the worker, and begins anew in each replay"
+_LIMIT = "which ends at another place in each replay"
+_TASK = "in which calls of the workflow raise"
 
-#: Methods of classes, which are other objects each time that they are read.
-_METHODS: dict[tuple[type, str], str] = {
-    (datetime.datetime, "now"): _CLOCK,
-    (datetime.datetime, "utcnow"): _CLOCK,
-    (datetime.datetime, "today"): _CLOCK,
-    (datetime.date, "today"): _CLOCK,
-}
+#: What is warned of, by its identity.
+_WARNED: dict[int, _Warned] = {}
+
+
+def _warn(owner: Any, names: str, why: str, instead: str) -> None:
+    for name in names.split():
+        value = getattr(owner, name, None)
+        if value is not None:  # not every Python has all of them
+            _WARNED[id(value)] = _Warned(value, f"{owner.__name__}.{name}", why, instead)
+
+
+_warn(time, "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns", _VALUE, "now()")
+_warn(uuid, "uuid1 uuid4", _VALUE, "uuid4()")
+_warn(random, "random randint randrange choice choices sample shuffle uniform gauss getrandbits", _VALUE, "random() or run()")
+_warn(secrets, "token_hex token_bytes token_urlsafe choice randbelow", _VALUE, "random() or run()")
+_warn(os, "urandom", _VALUE, "run()")
+_warn(time, "sleep", _WAIT, "sleep()")
+_warn(asyncio, "sleep", _WAIT, "sleep()")
+_warn(asyncio, "timeout timeout_at wait_for", _LIMIT, "the timeout of a step, of receive(), or first(..., sleep())")
+_warn(asyncio, "create_task ensure_future TaskGroup", _TASK, "gather()")
+_warn(asyncio, "wait as_completed", "whose order is another one in a replay", "first() or gather()")
+
+#: Methods of these classes that read the clock. A class gives another object each time that they are read.
+_CLOCKS = {"now", "utcnow", "today"}
 
 _seen: set[CodeType] = set()
 
 
 def warn_of(function: Callable[..., Any], type: str) -> None:
-    """Warn of the calls in a workflow's function."""
-    inner = getattr(function, "__wrapped__", function)
-    code = getattr(inner, "__code__", None)
-    if code is not None:
-        warn_of_code(code, getattr(inner, "__globals__", {}), f"workflow {type!r}")
-
-
-def warn_of_code(code: CodeType, names: dict[str, Any], whose: str) -> None:
-    """Warn of the calls in a piece of code, once.
+    """Warn of the calls in a workflow's function.
 
     Args:
-        code: The code.
-        names: Its globals.
-        whose: For the message.
+        function: The function.
+        type: Of the workflow.
     """
-    if code in _seen:
-        return
+    inner: Any = inspect.unwrap(function)
+    while isinstance(inner, functools.partial):
+        inner = inspect.unwrap(inner.func)
+    code = getattr(inner, "__code__", None)
+    if code is not None and code not in _seen:
+        _warn_of_code(code, getattr(inner, "__globals__", {}), _variables(inner), f"workflow {type!r}")
+
+
+def warn_of_coroutine(coroutine: CoroutineType[Any, Any, Any], type: str) -> None:
+    """Warn, once for its code, of the calls in a coroutine that is a branch of a workflow.
+
+    Args:
+        coroutine: The coroutine, which has not begun.
+        type: Of the workflow.
+    """
+    code = coroutine.cr_code
+    if code not in _seen and coroutine.cr_frame is not None:
+        _warn_of_code(code, coroutine.cr_frame.f_globals, coroutine.cr_frame.f_locals, f"{code.co_name}() in workflow {type!r}")
+
+
+def _variables(function: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the variables of the functions around a function."""
+    for name, cell in zip(function.__code__.co_freevars, getattr(function, "__closure__", None) or (), strict=False):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # it has no value yet
+            continue
+
+
+def _warn_of_code(code: CodeType, names: dict[str, Any], free: Any, whose: str) -> None:
     _seen.add(code)
-    for shown, replacement, line in _found(code, names):
+    for warned, line in _found(code, names, dict(free)):
         warnings.warn_explicit(
-            f"{whose} calls {shown}, which is another value or another wait in a replay: use {replacement} of resonate_core.workflow, "
-            "or call it in a step",
+            f"{whose} calls {warned.shown}, {warned.why}: use {warned.instead} of resonate_core.workflow, or call it in a step",
             NonDeterministicWarning,
             code.co_filename,
             line,
@@ -94,30 +119,10 @@ def warn_of_code(code: CodeType, names: dict[str, Any], whose: str) -> None:
         )
 
 
-def _found(code: CodeType, names: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
-    owner: Any = None
-    line = code.co_firstlineno
-    for one in dis.get_instructions(code):
-        if one.starts_line:
-            line = _line_of(one, line)
-        if one.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            owner = names.get(one.argval)
-            known = _REPLACEMENTS.get(id(owner))
-            if known is not None:
-                yield (*known, line)
-        elif one.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(owner, (ModuleType, type)):
-            found = getattr(owner, one.argval, None)
-            replacement = _METHODS.get((owner, one.argval)) if isinstance(owner, type) else None
-            known = (f"{owner.__name__}.{one.argval}", replacement) if replacement is not None else _REPLACEMENTS.get(id(found))
-            if known is not None:
-                yield (*known, line)
-            owner = found
-        elif one.opname not in ("PUSH_NULL", "CACHE", "PRECALL", "EXTENDED_ARG"):
-            owner = None
-
-
-def _line_of(one: dis.Instruction, line: int) -> int:
-    number = getattr(one, "line_number", None)  # from Python 3.13 on
-    if isinstance(number, int):
-        return number
-    return one.starts_line if isinstance(one.starts_line, int) and not isinstance(one.starts_line, bool) else line
+def _found(code: CodeType, names: Mapping[str, Any], free: Mapping[str, Any]) -> Iterator[tuple[_Warned, int]]:
+    for called in calls_of(code, names, free):
+        warned = _WARNED.get(id(called.value))
+        if warned is not None:
+            yield warned, called.line
+        elif called.name in _CLOCKS and isinstance(called.owner, type) and issubclass(called.owner, datetime.date):
+            yield _Warned(None, f"{called.owner.__name__}.{called.name}", _VALUE, "now()"), called.line

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
+from threading import get_ident
 from typing import Any, NoReturn, TypeVar
 
 from ..._core import Promise
@@ -36,6 +38,22 @@ _LOOK, _GLANCE, _FIRST_RETRY, _LONGEST_RETRY = 0.5, 0.05, 0.1, 5.0
 _MOST_AWAITED = 10_000
 
 
+class _Later(BaseException):
+    """A step in a thread of its own waits: its thread ends, and another one goes on with it once a promise is settled.
+
+    Args:
+        id: Of the promise.
+    """
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id)
+        self.id = id
+
+
+class _GivenUp(BaseException):
+    """A step in a thread of its own has lost against another one: what it does is not heard any more."""
+
+
 class ThreadRun(Run):
     """A run of a `def` workflow.
 
@@ -57,6 +75,8 @@ class ThreadRun(Run):
         self._lock = threading.RLock()
         self._ended = threading.Condition(self._lock)
         self._under_way: dict[Call[Any], threading.Thread] = {}  # steps in threads of their own
+        self._later: dict[Call[Any], str] = {}  # steps whose thread has ended, and the promises that they wait for
+        self._given_up: set[int | None] = set()  # threads of steps that have lost
 
     def run(self, scope: Scope, function: Callable[[], Any]) -> Any:
         """Run the function to its end, or until the job waits.
@@ -79,6 +99,8 @@ class ThreadRun(Run):
 
     def check(self) -> None:
         """Raise if the run is over, or the attempt was called off."""
+        if self._given_up and get_ident() in self._given_up:
+            raise _GivenUp
         if self.fatal is not None:
             raise self.fatal
         if self.context.cancelled:
@@ -112,6 +134,12 @@ class ThreadRun(Run):
         try:
             with self.support.thread_slot:
                 self.perform(call)
+        except _GivenUp:
+            return
+        except _Later as later:
+            with self._lock:
+                if get_ident() not in self._given_up:
+                    self._later[call] = later.id
         except BaseException as error:
             if isinstance(error, RunEnded):
                 self.end(error)
@@ -119,14 +147,39 @@ class ThreadRun(Run):
                 call.set_error(error)
         finally:
             with self._ended:
-                self._under_way.pop(call, None)
+                self._given_up.discard(get_ident())
+                if self._under_way.get(call) is threading.current_thread():
+                    del self._under_way[call]
                 self._ended.notify_all()
 
     def _join(self) -> None:
         """Wait for the steps that were begun and not awaited."""
-        with self._ended:
-            while self._under_way:
-                self._ended.wait(_GLANCE)
+        while self._under_way or self._later:
+            with self._ended:
+                while self._under_way:
+                    self._ended.wait(_GLANCE)
+            for call in list(self._later):
+                with contextlib.suppress(Exception):  # kept in the call
+                    self.outcome_of(call)
+
+    def _give_up(self, calls: Iterable[Call[Any]]) -> None:
+        """Listen no more to steps that have lost."""
+        with self._lock:
+            for call in calls:
+                self._later.pop(call, None)
+                thread = self._under_way.pop(call, None)
+                if thread is not None:
+                    self._given_up.add(thread.ident)
+
+    def _go_on(self) -> list[str]:
+        """Go on with the steps that waited for what is settled now; return what the others wait for."""
+        with self._lock:
+            due = [call for call, id in self._later.items() if self._is_settled(id)]
+            for call in due:
+                del self._later[call]
+        for call in due:
+            self.begin(call)
+        return list(self._later.values())
 
     def outcome_of(self, call: Call[Any]) -> Any:
         """Wait for a call, and return its value."""
@@ -135,6 +188,7 @@ class ThreadRun(Run):
             while call in self._under_way:
                 self.check()
                 self._ended.wait(_GLANCE)
+            self._later.pop(call, None)  # this thread waits for it now
         return self.perform(call)
 
     def perform(self, call: Call[Any]) -> Any:
@@ -303,8 +357,13 @@ class ThreadRun(Run):
     # -- waiting -------------------------------------------------------------------------------------------------------------------
 
     def _wait(self, wait: Wait) -> Promise:
-        """Wait for a promise."""
-        return self.wait_for([wait])[wait.id]
+        """Wait for a promise. A thread beside that of the function does not wait, but ends."""
+        if get_ident() == self.thread:
+            return self.wait_for([wait])[wait.id]
+        self._make([wait], set())
+        if not self._is_settled(wait.id):
+            raise _Later(wait.id)
+        return self.records[wait.id]
 
     def wait_for(self, waits: Sequence[Wait]) -> dict[str, Promise]:
         """Wait until one of these promises is settled; return those that are, by id. If nothing works here, the job is suspended.
@@ -319,16 +378,17 @@ class ThreadRun(Run):
             found = {one.id: self.records[one.id] for one in waits if self._is_settled(one.id)}
             if found:
                 return found
+            later = self._go_on()
             with self._lock:
-                works = bool(self._under_way) and threading.current_thread() not in self._under_way.values()
-                beside = threading.current_thread() in self._under_way.values()
-            if works or beside:
+                works = bool(self._under_way)
+            if works:
                 self._make(waits, made)
                 with self._ended:
-                    self._ended.wait(_LOOK)
-                self._look([one.id for one in waits])
+                    if self._under_way:
+                        self._ended.wait(_LOOK)
+                self._look([*later, *(one.id for one in waits)])
                 continue
-            self._suspend(waits, made)
+            self._suspend([*map(Wait, later), *waits], made)
 
     def _is_settled(self, id: str) -> bool:
         record = self.records.get(id)
@@ -410,6 +470,7 @@ class ThreadRun(Run):
         if decided is None:
             return [each.outcome() if each.is_done and each._error is None else each._error for each in calls]
         losers = [each for each in calls if not each.is_done]
+        self._give_up(losers)
         open_ids = {id for id, one in self.records.items() if is_pending(one)} | {id for id in self.begun if id not in self.records}
         cancelled = [
             {"id": each, "state": "rejected_canceled"}
@@ -422,6 +483,7 @@ class ThreadRun(Run):
     def _first_decided(self, calls: Sequence[Call[Any]], first: bool, return_exceptions: bool) -> Call[Any] | None:
         while True:
             self.check()
+            later = self._go_on()
             for each in calls:
                 with self._lock:
                     works = each in self._under_way
@@ -437,13 +499,13 @@ class ThreadRun(Run):
                 working = [each for each in left if each in self._under_way]
             for each in left:
                 if each not in working:
-                    waits.append(Wait(each.id))
+                    waits.append(Wait(self._later.get(each, each.id)))
             if working:
                 self.send_all()
                 with self._ended:
                     if any(each in self._under_way for each in working):
                         self._ended.wait(_LOOK)
-                if waits:
-                    self._look([one.id for one in waits])
+                if waits or later:
+                    self._look([*later, *(one.id for one in waits)])
             elif waits:
                 self.wait_for(waits)
