@@ -312,6 +312,7 @@ std::vector<ScheduleRef> PostgresStorage::schedules(const ScheduleRange& range) 
 }
 
 std::vector<EdgeRef> PostgresStorage::edges(const EdgeRange& range) {
+  if (auto known = known_.callbacks_of(range)) return *std::move(known);
   return guarded("read", [&] {
     PostgresParameters parameters;
     bind_edge_range(parameters, range);
