@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "machine/steady_time.hpp"
 #include "resonate/engine.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
@@ -137,5 +138,7 @@ std::vector<Fired> ManualClock::advance_to_next() {
   tick_due(driven, visit, fired);
   return fired;
 }
+
+std::chrono::steady_clock::time_point steady_time() noexcept { return std::chrono::steady_clock::now(); }
 
 }  // namespace resonate

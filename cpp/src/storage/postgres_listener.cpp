@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "machine/steady_time.hpp"
 #include "resonate/interruption.hpp"
 #include "resonate/postgres.hpp"
 #include "resonate/watch.hpp"
@@ -140,7 +141,7 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
     count_at_ = kNoTime;
     wake_all();  // of commits before it listened
     do {
-      const Time now = std::chrono::steady_clock::now();
+      const Time now = steady_time();
       see_fleet(connection, now);
       for (const std::string& payload : connection.take_notices())
         if (const auto notice = CommitNotice::parse(payload, address_.schema)) plan(*notice, connection.backend(), now);
@@ -223,7 +224,7 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
     Time next = count_at_;
     for (const Waiting& one : watches_) next = std::min(next, one.at);
     if (next == kNoTime) return -1;
-    const auto left = std::chrono::ceil<Milliseconds>(next - std::chrono::steady_clock::now()).count();
+    const auto left = std::chrono::ceil<Milliseconds>(next - steady_time()).count();
     return static_cast<int>(std::clamp<std::int64_t>(left, 0, kLongestRetry));
   }
 

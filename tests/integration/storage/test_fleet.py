@@ -112,7 +112,7 @@ def test_a_job_wakes_the_workers_of_its_queue(postgres_url: str) -> None:
     with (
         rc.Store(postgres_url) as store,
         listening(store, queues=["mine"]) as worker,
-        listening(store) as everybody,  # the same thread wakes both: this one last
+        contextlib.closing(Wakeup(store.watch)) as everybody,  # the same thread wakes both: this one last
     ):
         enqueue_elsewhere(postgres_url, "a", queue="other")
         everybody.wait(PATIENCE)
@@ -158,7 +158,9 @@ def test_a_writer_that_is_stopped_is_cut_off(postgres_url: str) -> None:
             other.execute(f'BEGIN; SELECT FROM "{schema_of(postgres_url)}".write_lock FOR UPDATE')
             stopped = subprocess.Popen([sys.executable, "-c", STOPS, postgres_url], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             try:
-                waits = "SELECT FROM pg_stat_activity WHERE application_name = 'resonate_core' AND wait_event_type = 'Lock' AND datname = current_database()"
+                assert stopped.stdout is not None and stopped.stdout.readline() == b"open\n"
+                holder = other.execute("SELECT pg_backend_pid()")[0][0]
+                waits = f"SELECT FROM pg_stat_activity WHERE {holder} = ANY (pg_blocking_pids(pid))"
                 with libpq.Connection(plain(postgres_url)) as server:
                     wait_until(lambda: server.execute(waits), "it did not wait for the lock")
                 os.kill(stopped.pid, signal.SIGSTOP)
