@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <chrono>
 
-#include "machine/steady_time.hpp"
 #include "resonate/engine.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
+#include "resonate/steady_time.hpp"
 
 namespace resonate {
 

@@ -18,9 +18,9 @@
 #include <thread>
 #include <vector>
 
-#include "machine/steady_time.hpp"
 #include "resonate/interruption.hpp"
 #include "resonate/postgres.hpp"
+#include "resonate/steady_time.hpp"
 #include "resonate/watch.hpp"
 #include "storage/open_connections.hpp"
 #include "storage/postgres_connection.hpp"
