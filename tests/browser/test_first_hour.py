@@ -199,7 +199,7 @@ def test_no_label_of_an_axis_is_repeated(shop_page: Ui) -> None:
           for (const count of [2, 3, 5, 24, 60])
             for (const [unit, most] of [["number", 1], ["number", 2], ["number", 7], ["number", 13_000], ["number", 3e6], ["ms", 1], ["ms", 900], ["ms", 45_000], ["ms", 700_000], ["ms", 4e6], ["ms", 3e8]]) {
               const at = Array.from({ length: count }, (_, place) => Date.UTC(2027, 0, 1) + place * step);
-              const lines = [{ name: "x", label: "x", colour: "--s-running", values: at.map((_, place) => (most * (place + 1)) / count) }];
+              const lines = [{ name: "x", label: "x", state: "running", values: at.map((_, place) => (most * (place + 1)) / count) }];
               window.drawn.length = 0;
               render(html`<${Chart} key=${step + unit + most + count} title="t" at=${at} lines=${lines} unit=${unit} bars=${step === day && unit === "number"} />`, room);
               while (window.drawn.length < 3) await new Promise((done) => setTimeout(done, 5));

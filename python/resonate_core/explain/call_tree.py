@@ -145,6 +145,8 @@ class CallNode:
         return note if self.failed is None else f"{note}; {self.failed.told(now, shown(self.failed))}"
 
     def _end(self, own: Callable[[str], str]) -> str:
+        if self.job is not None and "error" in self.job and self.state != "resolved":
+            return own(f"{self.job['error']['code']}: {self.job['error'].get('message', '')}".removesuffix(": "))
         if self.kind in (None, "job", "message") or self.step is None:
             return ""
         error = "" if self.step.error is None else own(str(self.step.error))

@@ -196,9 +196,8 @@ def _kind(life: Life) -> str:
 
 
 def name_of(life: Life) -> str | None:
-    """Return what a record of a workflow has called; None: it is none, or a job, whose type says that."""
-    record = life.of_workflow
-    return None if record is None or life.job is not None else record.name or None
+    """Return what a record of a workflow has called; None: it is none."""
+    return None if life.of_workflow is None else life.of_workflow.name or None
 
 
 def _span(span: Any) -> dict[str, Any]:

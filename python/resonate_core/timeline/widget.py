@@ -49,7 +49,7 @@ class TimelineWidget(PicturedWidget):
     """
 
     _esm = bundle("timeline_widget.js") + _MODULE
-    _css = stylesheet("timeline.css", "diff.css")
+    _css = stylesheet("timeline.css", "timeline_widget.css", "diff.css")
 
     data = traitlets.Dict().tag(sync=True)
     at = traitlets.Int(None, allow_none=True).tag(sync=True)

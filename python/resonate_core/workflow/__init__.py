@@ -21,6 +21,7 @@ Example:
 
 from __future__ import annotations
 
+from ..worker.replays import History, NextCall, Replayed, replay
 from ..worker.transactions import AnotherStep, StepUnsettled, prune_steps, prune_steps_async, steps_sql, steps_table
 from ..worker.workflows.api import first, gather, patched, run, start_over
 from ..worker.workflows.calls import Call, ChildCall
@@ -36,9 +37,12 @@ __all__ = [
     "Call",
     "ChildCall",
     "Dropped",
+    "History",
     "HistoryTooLong",
+    "NextCall",
     "NonDeterministic",
     "NonDeterministicWarning",
+    "Replayed",
     "StepFailed",
     "StepInterrupted",
     "StepTimeout",
@@ -52,6 +56,7 @@ __all__ = [
     "prune_steps_async",
     "random",
     "receive",
+    "replay",
     "result",
     "rpc",
     "run",

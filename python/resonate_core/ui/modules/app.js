@@ -99,7 +99,7 @@ export function App() {
     </main></div>
     ${dialog?.type === "action" && html`<${ActionDialog} action=${dialog} close=${close} />`}
     ${dialog?.type === "help" && html`<${Help} close=${close} />`}
-    <div class="toasts" role="status" aria-live="polite">${toasts.map((one) => html`<div key=${one.key} class=${one.bad ? "toast bad" : "toast"}><span class="grow">${one.text}</span>
+    <div class="toasts" role="status" aria-live="polite">${toasts.map((one) => html`<div key=${one.key} class=${one.bad ? "toast bad" : "toast s-completed"}><span class="grow">${one.text}</span>
       <${IconButton} icon="close" label="Dismiss" size="13" onClick=${() => dropToast(one.key)} /></div>`)}</div>`;
 }
 
@@ -133,7 +133,7 @@ const LIVE = { on: "Live", off: "Reconnecting", paused: "Paused" };
 function Live() {
   const { live, settings, session } = useShared();
   return html`<button type="button" class=${`live ${live}`} aria-pressed=${String(settings.follow)} aria-label=${`${LIVE[live]}: ${settings.follow ? "pause" : "follow"} live updates`}
-    title=${session.clock === "manual" ? `Manual clock at ${absolute(session.now, settings.utc)}` : "Live updates (p)"} onClick=${() => setting("follow", !settings.follow)}><span class="dot"></span><span class="word">${LIVE[live]}</span></button>`;
+    title=${session.clock === "manual" ? `Manual clock at ${absolute(session.now, settings.utc)}` : "Live updates (p)"} onClick=${() => setting("follow", !settings.follow)}><span class=${`dot s-${{ on: "completed", off: "failed" }[live] ?? "cancelled"}`}></span><span class="word">${LIVE[live]}</span></button>`;
 }
 
 /** A view that breaks does not take the page with it. */

@@ -20,9 +20,10 @@ function uPlot() {
   return library;
 }
 
-/** The colour that a CSS variable has now: a canvas needs it resolved. */
-function colour(variable, element) {
+/** The colour that a CSS variable has now, in a class: a canvas needs it resolved. */
+function colour(variable, element, name = "") {
   const probe = document.createElement("span");
+  probe.className = name;
   probe.style.color = `var(${variable})`;
   element.append(probe);
   const found = getComputedStyle(probe).color;
@@ -32,7 +33,7 @@ function colour(variable, element) {
 const faded = (rgb, alpha) => rgb.replace(/^rgb\(([^)]+)\)$/, `rgba($1, ${alpha})`);
 
 /**
- * One chart. `lines`: `{name, label, colour (a CSS variable), fill, values}`; `at`: instants in ms; `unit`: "number" or "ms".
+ * One chart. `lines`: `{name, label, state (its colour), fill, values}`; `at`: instants in ms; `unit`: "number" or "ms".
  */
 export function Chart({ title, at, lines, unit = "number", height = 168, bars = false }) {
   const { settings } = useShared();
@@ -65,7 +66,7 @@ export function Chart({ title, at, lines, unit = "number", height = 168, bars = 
   useEffect(() => plot.current?.setData(data), [data]);
   const named = (ms) => (bars ? absolute(ms, true).slice(0, 10) : absolute(ms, settings.utc).slice(0, 16));
   const said = lines.map((line) => `${line.label} ${format(latest(line.values))}`).join(", ");
-  return html`<figure class="chart"><figcaption><h3>${title}</h3><span class="legend">${lines.map((line) => html`<span key=${line.name} class="row"><i class="dot" style=${{ background: `var(${line.colour})` }}></i>${line.label}</span>`)}</span>
+  return html`<figure class="chart"><figcaption><h3>${title}</h3><span class="legend">${lines.map((line) => html`<span key=${line.name} class="row"><i class=${`dot s-${line.state}`}></i>${line.label}</span>`)}</span>
       <span class="readout" aria-hidden="true">${at.length > 0 && html`${over == null ? "latest" : named(at[over])}: ${lines.map((line) => format(over == null ? latest(line.values) : line.values[over])).join(" / ")}`}</span>
       <${IconButton} icon="queues" size="14" label=${`${title} as a table`} aria-pressed=${String(table)} onClick=${() => setTable(!table)} /></figcaption>
     ${table
@@ -111,7 +112,7 @@ function options(Plot, room, { lines, format, unit, height, utc, bars, setOver }
     series: [
       {},
       ...lines.map((line) => {
-        const stroke = colour(line.colour, room);
+        const stroke = colour("--state", room, `s-${line.state}`);
         return { label: line.label, stroke, width: bars ? 0 : 1.75, fill: bars ? faded(stroke, 0.85) : line.fill ? faded(stroke, 0.12) : undefined, points: { show: false }, spanGaps: false, paths: bars ? Plot.paths.bars({ size: [0.7, 28] }) : undefined };
       }),
     ],

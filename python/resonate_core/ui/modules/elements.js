@@ -4,16 +4,17 @@ import * as text from "./format.js";
 import { href } from "./router.js";
 import { toast, useShared } from "./state.js";
 
+const CIRCLE = "M8 2.5a5.5 5.5 0 1 0 .01 0";
 const PATHS = {
   overview: "M3 13h4v-6H3zM9 13h4V3H9z",
   queues: "M2.5 4h11M2.5 8h11M2.5 12h7",
   jobs: "M3 5.5h10v7.5H3zM6 5.5v-2h4v2M3 9h10",
   groups: "M5 3h6v4H5zM2.5 9.5h5V13h-5zM8.5 9.5h5V13h-5z",
   workflows: "M4 4.5a1.5 1.5 0 1 0 0-.01M12 8a1.5 1.5 0 1 0 0-.01M4 12a1.5 1.5 0 1 0 0-.01M5.5 4h2v4h3M7.5 8v4h-2",
-  schedules: "M8 2.5a5.5 5.5 0 1 0 .01 0M8 5v3l2 1.5",
+  schedules: `${CIRCLE}M8 5v3l2 1.5`,
   workers: "M8 2.5a2.5 2.5 0 1 0 .01 0M3 13.5c.5-3 2.5-4 5-4s4.5 1 5 4",
   messages: "M2.5 4h11v8h-11zM2.5 4.5 8 9l5.5-4.5",
-  why: "M8 2.5a5.5 5.5 0 1 0 .01 0M6.3 6.5c0-2.2 3.4-2.2 3.4 0 0 1.3-1.7 1.4-1.7 2.7M8 11.3v.2",
+  why: `${CIRCLE}M6.3 6.5c0-2.2 3.4-2.2 3.4 0 0 1.3-1.7 1.4-1.7 2.7M8 11.3v.2`,
   travel: "M3 8a5 5 0 1 0 1.7-3.7L3 6M3 3v3h3M8 5.5V8l2 1.2",
   audit: "M4 2.5h8v11H4zM6.2 6h3.6M6.2 8.5h3.6M6.2 11h2",
   search: "M7 2.8a4.2 4.2 0 1 0 .01 0M10.2 10.2l3.3 3.3",
@@ -26,7 +27,7 @@ const PATHS = {
   menu: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
   sun: "M8 5.2a2.8 2.8 0 1 0 .01 0M8 1.5v1.5M8 13v1.5M1.5 8H3M13 8h1.5M3.4 3.4l1 1M11.6 11.6l1 1M12.6 3.4l-1 1M4.4 11.6l-1 1",
   moon: "M13 9.5A5.5 5.5 0 1 1 6.5 3a4.5 4.5 0 0 0 6.5 6.5z",
-  auto: "M8 2.5a5.5 5.5 0 1 0 .01 0M8 2.5v11",
+  auto: `${CIRCLE}M8 2.5v11`,
   help: "M6 6.2c0-2.6 4-2.6 4 0 0 1.6-2 1.7-2 3.3M8 12v.2",
   play: "M5 3.5v9l7-4.5z",
   pause: "M5.5 3.5v9M10.5 3.5v9",
@@ -156,10 +157,10 @@ export function Value({ of, label }) {
 
 let cards = 0;
 /** A section with a heading. */
-export function Card({ title, actions, flush = false, children, level = 2, ...rest }) {
+export function Card({ title, actions, flush = false, children, ...rest }) {
   const [name] = useState(() => `card-${++cards}`);
   return html`<section class=${`card ${rest.class ?? ""}`} aria-labelledby=${title ? name : undefined}>
-    ${title && html`<header>${level === 2 ? html`<h2 id=${name}>${title}</h2>` : html`<h3 id=${name}>${title}</h3>`}${actions}</header>`}
+    ${title && html`<header><h2 id=${name}>${title}</h2>${actions}</header>`}
     <div class=${flush ? "flush" : "body"}>${children}</div></section>`;
 }
 
@@ -168,6 +169,9 @@ export function Head({ title, lead, crumbs, children }) {
   return html`<div class="head"><div class="grow">${crumbs && html`<nav class="crumbs" aria-label="Breadcrumb">${crumbs}</nav>`}
     <h1 tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>${children && html`<div class="row">${children}</div>`}</div>`;
 }
+
+/** Names with their values; those without a value are left out. */
+export const Facts = ({ of }) => html`<dl class="facts">${of.filter(([, value]) => value || value === 0).map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value}</dd>`)}</dl>`;
 
 export const Empty = ({ title, children, icon = "search" }) => html`<div class="empty"><${Icon} name=${icon} size="28" /><strong>${title}</strong><p>${children}</p></div>`;
 

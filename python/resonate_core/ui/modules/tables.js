@@ -18,7 +18,7 @@ export function Table({ caption, columns, rows, keyOf, selection }) {
       const key = keyOf(row);
       return html`<tr key=${key} data-row aria-selected=${selection ? String(selection.has(key)) : undefined}>
         ${selection && html`<td class="check"><input type="checkbox" data-check aria-label=${`Select ${key}`} checked=${selection.has(key)} onChange=${(event) => selection.toggle(key, event.target.checked)} /></td>`}
-        ${columns.map((column) => html`<td key=${column.label} class=${`${column.num ? "num" : ""} ${column.cell ?? ""}`} data-label=${column.card === false ? undefined : column.label}>${column.show(row)}</td>`)}</tr>`;
+        ${columns.map((column) => html`<td key=${column.label} class=${`${column.num ? "num" : ""} ${column.cell ?? ""}`} data-label=${(column.card ?? column.cell !== "id-cell") ? column.label : undefined}>${column.show(row)}</td>`)}</tr>`;
     })}</tbody></table></div>`;
 }
 

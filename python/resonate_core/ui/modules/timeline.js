@@ -1,9 +1,9 @@
 // The timeline of promises, tasks, jobs and workers: `render(element, data, options)`. Plain SVG, no dependency.
 
 import { html } from "./dom.js";
-import { colourOf, formatDuration, formatInstant, ticks } from "./timeline_time.js";
+import { colourOf, formatDuration, formatInstant, inColour, ticks } from "./timeline_time.js";
 import { changesOf, rowItems, stateAt, stripesOf, workerItems } from "./timeline_rows.js";
-import { FOLD, MARKS, Painter, ROW, STATES, describe, make } from "./timeline_svg.js";
+import { FOLD, MARKS, Painter, ROW, STATES, describe, make, rect } from "./timeline_svg.js";
 import { detailOf, tableOf } from "./timeline_text.js";
 
 export { changesOf, colourOf, formatDuration, formatInstant, stateAt };
@@ -308,7 +308,7 @@ class Timeline {
         id: `${this.name}-row-${place}`, role: "option", "aria-label": label, "aria-selected": String(isSelected),
         "aria-posinset": place + 1, "aria-setsize": this.items.length,
       });
-      row.append(make("rect", { x: 0, y: 0, width: scale.width, height, class: "rt-row-back" }));
+      row.append(rect(0, 0, scale.width, height, "rt-row-back"));
       painter[item.kind](row, item.kind === "row" ? item.row : item.kind === "fold" ? item.fold : item);
       group.append(row);
     });
@@ -354,14 +354,14 @@ class Timeline {
       if (item.kind === "row") {
         label.style.setProperty("padding-left", `${6 + 12 * item.depth}px`);
         const state = stateAt(item.row, at)?.state ?? "none";
-        label.append(html("span", `rt-dot rt-dot-${state}`), ...nameOf(item.row.id));
-        label.title = `${item.row.id} (${state})`;
+        label.append(html("span", `rt-dot rt-dot-${state}`), ...nameOf(item.row.name ?? item.row.id));
+        label.title = `${item.row.name ?? ""} ${item.row.id} (${state})`;
       } else if (item.kind === "fold") {
         const count = `${item.fold.members.toLocaleString("en")} ${item.open && item.shown < item.fold.members ? `(${item.shown} shown)` : ""}`;
         label.append(html("span", "rt-twisty", item.open ? "▾" : "▸"), html("span", "rt-name", item.fold.label), html("span", "rt-count", count));
         label.title = `${item.fold.label}: ${count} rows`;
       } else {
-        label.append(html("span", `rt-swatch rt-worker-${colourOf(item.worker)}`));
+        label.append(inColour(html("span", "rt-swatch rt-worker"), item.worker));
         label.append(html("span", "rt-name", item.number ? "" : item.worker));
         label.title = item.worker;
       }
@@ -391,7 +391,7 @@ class Timeline {
       return one;
     };
     const entries = [];
-    for (const state of states) entries.push(entry(make("rect", { x: 8, y: 1, width: 4, height: 12, class: `rt-state-${state}` }), state));
+    for (const state of states) entries.push(entry(rect(8, 1, 4, 12, `rt-state-${state}`), state));
     for (const state of lines) {
       entries.push(entry(make("line", { x1: 0, x2: 22, y1: 7, y2: 7, class: `rt-line rt-line-${state}` }), STATES[state]));
     }

@@ -41,7 +41,7 @@ export function changesOf(data) {
 export function matches(row, text) {
   if (!text) return true;
   const wanted = text.toLowerCase();
-  const names = [row.id, row.type, row.queue, row.schedule, row.group, ...row.spans.map((span) => span.worker)];
+  const names = [row.id, row.name, row.type, row.queue, row.schedule, row.group, ...row.spans.map((span) => span.worker)];
   return names.some((name) => name && name.toLowerCase().includes(wanted));
 }
 

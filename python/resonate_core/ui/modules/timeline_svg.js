@@ -1,6 +1,6 @@
 // Draws one item of a timeline (a row, a fold, a lane of a worker) into an SVG group.
 
-import { colourOf, formatDuration } from "./timeline_time.js";
+import { formatDuration, inColour } from "./timeline_time.js";
 
 export const ROW = 26; // height of a row, px
 export const FOLD = 44; // height of a folded row
@@ -41,6 +41,8 @@ export function make(name, attributes = {}, text = null) {
   return element;
 }
 
+export const rect = (x, y, width, height, classes, more) => make("rect", { x, y, width, height, class: classes, ...more });
+
 // Draws in a window of time: `x(at)` gives pixels, `from` and `to` what is in view, `stripes` of each worker.
 export class Painter {
   constructor(scale, data, stripes) {
@@ -66,7 +68,7 @@ export class Painter {
   bar(group, start, end, top, height, classes, thinnest = 0) {
     if (!this.seen(start, end)) return null;
     const [left, width] = this.pixels(start, end);
-    const element = make("rect", { x: left, y: top, width: Math.max(width, thinnest), height, class: classes });
+    const element = rect(left, top, Math.max(width, thinnest), height, classes);
     if (element.getAttribute("width") === "0") return null;
     group.append(element);
     return element;
@@ -75,14 +77,14 @@ export class Painter {
   row(group, row) {
     if (row.kind === "schedule") this.line(group, row.createdAt, endOf(row, this.data), "rt-line rt-line-schedule");
     else this.band(group, row);
-    const last = new Map(); // class: its last pixel, to draw one of what lies on one pixel
+    const last = new Map(); // worker or state: its last pixel, to draw one of what lies on one pixel
     for (const span of row.spans) {
       const end = span.end ?? this.data.end;
       if (!this.seen(span.start, end)) continue;
       const [left, width] = this.pixels(span.start, end);
-      const classes = span.worker ? this.workerClass(span.worker) : `rt-line-${span.state}`;
-      if (width < 1 && last.get(classes) === Math.round(left)) continue;
-      last.set(classes, Math.round(left));
+      const drawn = span.worker ?? span.state;
+      if (width < 1 && last.get(drawn) === Math.round(left)) continue;
+      last.set(drawn, Math.round(left));
       if (span.worker) this.held(group, span, end, left, width);
       else this.line(group, span.start, end, `rt-line rt-line-${span.state}`);
     }
@@ -97,29 +99,24 @@ export class Painter {
       } else {
         if (state !== "deleted") this.bar(group, at, next, MIDDLE - 2, 4, `rt-trail rt-state-${state}`);
         if (this.seen(at, at)) {
-          group.append(make("rect", { x: this.x(at) - 1.5, y: 3, width: 3, height: ROW - 6, class: `rt-cap rt-state-${state}` }));
+          group.append(rect(this.x(at) - 1.5, 3, 3, ROW - 6, `rt-cap rt-state-${state}`));
         }
       }
     });
   }
 
-  workerClass(worker) {
-    return `rt-worker-${colourOf(worker)}`;
-  }
-
   held(group, span, end, left, width) {
     const isClaim = span.state === "claimed";
     const [top, height] = isClaim ? [MIDDLE - 2.5, 5] : [MIDDLE - 6.5, 13];
-    const classes = `rt-held ${this.workerClass(span.worker)}`;
     if (width < 2) {
       // a lease of no time at all is a tick
-      group.append(make("rect", { x: left - 1, y: top - 1, width: 2, height: height + 2, class: `${classes} rt-tick` }));
+      group.append(inColour(rect(left - 1, top - 1, 2, height + 2, "rt-held rt-worker rt-tick"), span.worker));
       return;
     }
-    group.append(make("rect", { x: left, y: top, width, height, rx: Math.min(2, width / 2), class: classes }));
+    group.append(inColour(rect(left, top, width, height, "rt-held rt-worker", { rx: Math.min(2, width / 2) }), span.worker));
     const stripe = this.stripes.get(span.worker) ?? 0;
     if (stripe) for (let at = left + 3; at + 1 < left + width; at += stripe === 1 ? 6 : 3) {
-      group.append(make("rect", { x: at, y: top, width: 1, height, class: "rt-stripe" }));
+      group.append(rect(at, top, 1, height, "rt-stripe"));
     }
     if (!isClaim) this.text(group, span.worker, left, width, MIDDLE + 3.5, "rt-on-bar");
   }
@@ -171,9 +168,9 @@ export class Painter {
       area += `L${x.toFixed(1)} ${(base - height(running)).toFixed(1)} H${right.toFixed(1)} `;
       line += `${line ? "L" : "M"}${x.toFixed(1)} ${(base - height(fold.waiting[place])).toFixed(1)} H${right.toFixed(1)} `;
       const gap = Math.max(width, 1.5);
-      if (fold.done[place]) group.append(make("rect", { x, y: base, width: gap, height: 1 + (3 * fold.done[place]) / best, class: "rt-fold-done" }));
+      if (fold.done[place]) group.append(rect(x, base, gap, 1 + (3 * fold.done[place]) / best, "rt-fold-done"));
       if (fold.failed[place]) {
-        group.append(make("rect", { x, y: base + 4, width: gap, height: 1 + (4 * fold.failed[place]) / worst, class: "rt-fold-failed" }));
+        group.append(rect(x, base + 4, gap, 1 + (4 * fold.failed[place]) / worst, "rt-fold-failed"));
       }
     });
     if (left === null) return;
@@ -189,11 +186,11 @@ export class Painter {
       const [left, width] = this.pixels(span.start, end);
       if (width < 1 && last.at === Math.round(left)) continue;
       last.at = Math.round(left);
-      const classes = `rt-held ${this.workerClass(item.worker)}${span.state === "claimed" ? " rt-claimed" : ""}`;
+      const classes = `rt-held rt-worker${span.state === "claimed" ? " rt-claimed" : ""}`;
       if (width < 2) {
-        group.append(make("rect", { x: left - 1, y: MIDDLE - 9, width: 2, height: 18, class: `${classes} rt-tick` }));
+        group.append(inColour(rect(left - 1, MIDDLE - 9, 2, 18, `${classes} rt-tick`), item.worker));
       } else {
-        group.append(make("rect", { x: left, y: MIDDLE - 8, width: Math.max(width - 0.5, 1), height: 16, rx: 2, class: classes }));
+        group.append(inColour(rect(left, MIDDLE - 8, Math.max(width - 0.5, 1), 16, classes, { rx: 2 }), item.worker));
         this.text(group, row.id, left, width, MIDDLE + 3.5, "rt-on-bar");
       }
       if (span.outcome && MARKS[span.outcome] && span.end !== null && this.seen(span.end, span.end) && span.outcome !== "completed") {
@@ -221,8 +218,9 @@ export function describe(item, at, data, stateAt, formatInstant) {
   if (item.kind === "lane") return `worker ${item.worker}${item.lanes > 1 ? `, ${item.number + 1} of ${item.lanes}` : ""}: ${item.spans.length} held`;
   const { row } = item;
   const now = stateAt(row, at);
-  if (now === null) return `${row.kind} ${row.id}: not there yet`;
+  const name = [row.kind, row.name, row.id].filter(Boolean).join(" ");
+  if (now === null) return `${name}: not there yet`;
   const held = now.span?.worker ? ` by ${now.span.worker}` : "";
   const attempt = now.span?.attempt ? `, attempt ${now.span.attempt}` : "";
-  return `${row.kind} ${row.id}: ${now.state}${held}${attempt} since ${formatInstant(now.since, data.dates)} (${formatDuration(at - now.since)})`;
+  return `${name}: ${now.state}${held}${attempt} since ${formatInstant(now.since, data.dates)} (${formatDuration(at - now.since)})`;
 }

@@ -35,7 +35,7 @@ export function tableOf(data, filter, at) {
     const ends = attempts.filter((span) => span.outcome && span.outcome !== "completed").map((span) => span.code ?? span.outcome);
     const end = [...row.changes].reverse().find(([, state]) => state !== "pending" && state !== "active");
     return [
-      row.id, row.type ?? row.kind, now === null ? "not there yet" : now.state, formatInstant(row.createdAt, data.dates),
+      row.id, row.type ?? row.name ?? row.kind, now === null ? "not there yet" : now.state, formatInstant(row.createdAt, data.dates),
       end ? `${end[1]} ${formatInstant(end[0], data.dates)}` : "—", String(attempts.length), [...new Set(ends)].join(", ") || "—",
       workers.join(", ") || "—",
     ];
@@ -52,7 +52,7 @@ export function detailOf(data, id, at) {
   if (!row) return [];
   const now = stateAt(row, at);
   const facts = [
-    row.kind, row.type, row.queue ? `queue ${row.queue}` : null, row.group ? `group ${row.group}` : null,
+    row.kind, row.type ?? row.name, row.queue ? `queue ${row.queue}` : null, row.group ? `group ${row.group}` : null,
     row.schedule ? `of schedule ${row.schedule}` : null, row.parent ? `called by ${row.parent}` : null,
     row.deadline === null ? null : `deadline ${formatInstant(row.deadline, data.dates)}`,
     `${now === null ? "not there yet" : now.state} at ${formatInstant(at, data.dates)}`,

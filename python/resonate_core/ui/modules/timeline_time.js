@@ -6,10 +6,8 @@ export const STEPS = [
   3_600_000, 7_200_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000, 172_800_000, 604_800_000, 1_209_600_000, 2_592_000_000,
   7_776_000_000, 31_536_000_000,
 ];
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-
-const WORKER_COLOURS = 16;
+// As in Python: timeline/style.py.
+const WORKER_COLOURS = "1f6cb0 a8611a 007e46 9b4e8c 6453a7 00818a 857000 587502 007ba8 9d4616 007459 8a5bad 34468e b4567f 814a00 4a8040".split(" ");
 
 // The number of a worker's colour: FNV-1a with the finalizer of MurmurHash3, as worker_colour of Python.
 export function colourOf(name) {
@@ -17,7 +15,13 @@ export function colourOf(name) {
   for (const byte of new TextEncoder().encode(name)) mixed = Math.imul(mixed ^ byte, 0x01000193);
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
-  return ((mixed ^ (mixed >>> 16)) >>> 0) % WORKER_COLOURS;
+  return ((mixed ^ (mixed >>> 16)) >>> 0) % WORKER_COLOURS.length;
+}
+
+// Gives an element of the class rt-worker the colour of its worker.
+export function inColour(element, worker) {
+  element.style.setProperty("--rt-worker", `#${WORKER_COLOURS[colourOf(worker)]}`);
+  return element;
 }
 
 export function formatDuration(ms) {
@@ -65,8 +69,9 @@ export function ticks(from, to, dates, most) {
 }
 
 function dateText(date, step, isNewDay) {
-  const day = `${DAYS[date.getUTCDay()]} ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
-  if (step >= 7_776_000_000) return `${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+  const [weekday, number, month, year] = date.toUTCString().split(/\W+/);
+  const day = `${weekday} ${Number(number)} ${month}`;
+  if (step >= 7_776_000_000) return `${month} ${year}`;
   if (step >= 86_400_000) return day;
   const text = date.toISOString();
   const time = step < 1000 ? text.slice(14, 23) : step < 60_000 ? text.slice(11, 19) : text.slice(11, 16);

@@ -1,7 +1,7 @@
 // A call tree, by the ARIA pattern: arrows move, open and close; Enter chooses.
 import { html, useMemo, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon, Id, said, State } from "./elements.js";
-import { duration } from "./format.js";
+import { brief, duration } from "./format.js";
 
 const BIG = 200;
 
@@ -55,15 +55,15 @@ function Node({ call, level, closed, turn, here, setFocus, selected, choose }) {
         event.stopPropagation();
         if (event.target === event.currentTarget) setFocus(call.id);
       }}>
-    <div class="node" onClick=${() => {
+    <div class=${call.kind === "own" ? "node muted" : "node"} onClick=${() => {
       setFocus(call.id);
       choose?.(call.id);
     }}>${children.length ? html`<span class="fold" onClick=${(event) => {
       event.stopPropagation();
       turn(call.id, open);
     }}><${Icon} name="right" size="13" /></span>` : html`<span class="fold"></span>`}
-      <${State} of=${call.job?.state ?? call.state} />${call.func && html`<b class="nowrap">${call.func}</b>`}<${Id} of=${call.id} copy=${false} />
-      <span class="muted grow note-text">${said(call.note)}</span>${call.tookMs != null && html`<span class="span num">${duration(call.tookMs)}</span>`}</div>
+      <${State} of=${call.job?.state ?? call.state} />${call.func && html`<${call.kind === "own" ? "span" : "b"} class="nowrap">${call.func}<//>`}<${Id} of=${call.id} copy=${false} />
+      <span class="muted grow note-text">${call.kind && call.state === "resolved" && html`<code>${brief(call.promise?.value)}</code> `}${said(call.note)}</span>${call.tookMs != null && html`<span class="span num">${duration(call.tookMs)}</span>`}</div>
     ${open && html`<div role="group">${children.map((child) => html`<${Node} key=${child.id} call=${child} ...${rest} />`)}</div>`}</div>`;
 }
 

@@ -64,8 +64,8 @@ def calls_of(code: CodeType, names: Mapping[str, Any], free: Mapping[str, Any]) 
         >>> def measured():
         ...     begun = time.time()
         ...     return map(time.sleep, [begun])
-        >>> [(found.owner.__name__, found.name) for found in calls_of(measured.__code__, {"time": time}, {})]
-        [('time', 'time')]
+        >>> [(found.owner is time, found.name) for found in calls_of(measured.__code__, {"time": time}, {})]
+        [(True, 'time'), (False, 'map')]
     """
     instructions = [one for one in dis.get_instructions(code) if one.opname not in _PADDING]
     local: dict[str, Any] = {}  # what the function itself imports

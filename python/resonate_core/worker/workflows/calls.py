@@ -245,13 +245,13 @@ class ResultCall(Call[T]):
         reader: Reads its value.
     """
 
-    __slots__ = ("_of", "_reader")
+    __slots__ = ("_reader", "of")
 
     def __init__(self, scope: Scope, of: str, reader: Reader) -> None:
         if of == scope.run.job.id:
             raise Invalid(f"id must be that of another job or promise, got {of!r}, which is the workflow's own")
         super().__init__(scope, f"result {of}")
-        self._of = of
+        self.of = of
         self._reader = reader
 
     def read(self, record: Promise) -> Any:
@@ -261,9 +261,9 @@ class ResultCall(Call[T]):
     def perform(self) -> Performance:
         """As of `Call`."""
         try:
-            found = yield Wait(self._of)
+            found = yield Wait(self.of)
         except Refused:
-            failure = {"code": "NotFound", "message": f"promise {self._of} does not exist"}
+            failure = {"code": "NotFound", "message": f"promise {self.of} does not exist"}
             (record,) = yield Record([settled(self.id, self.name, "rejected", failure)])
             return self.read(record)
         if found.state == "resolved":

@@ -28,6 +28,8 @@ __all__ = ["AsyncRun"]
 
 _log = logging.getLogger("resonate_core.workflow")
 _NOTHING: Any = object()
+#: The folder of asyncio, whose coroutines are no place in a program.
+_ASYNCIO = asyncio.__file__.rpartition("__init__")[0]
 
 
 class AsyncRun(WaitingRun):
@@ -141,7 +143,9 @@ class AsyncRun(WaitingRun):
         coroutine: Any = None if scope is None or self.stepping is scope else scope.coroutine
         frame: Any = None
         while getattr(coroutine, "cr_frame", None) is not None:
-            frame, coroutine = coroutine.cr_frame, coroutine.cr_await
+            if not coroutine.cr_code.co_filename.startswith(_ASYNCIO):
+                frame = coroutine.cr_frame
+            coroutine = coroutine.cr_await
         return place_outside() if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
     def _unwinding(self, error: BaseException) -> BaseException:

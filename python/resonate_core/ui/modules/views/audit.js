@@ -7,7 +7,7 @@ const COLUMNS = [
   { label: "When", card: false, show: (row) => when(row.at) },
   { label: "Who", show: (row) => html`<span title=${`role ${row.role}`}>${row.who ?? html`<span class="muted">without a token</span>`}</span>${row.from && html` <span class="muted small">from ${row.from}</span>`}` },
   { label: "Action", card: false, show: (row) => html`<b>${row.kind}</b>${row.preview ? html` <span class="pill">tried first</span>` : ""}` },
-  { label: "On", cell: "id-cell", show: (row) => (row.target?.id ? html`<${Id} of=${row.target.id} />` : html`<span class="mono small">${Object.entries(row.target ?? {}).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ")}</span>`) },
+  { label: "On", cell: "id-cell", card: true, show: (row) => (row.target?.id ? html`<${Id} of=${row.target.id} />` : html`<span class="mono small">${Object.entries(row.target ?? {}).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ")}</span>`) },
   { label: "Answer", num: true, show: (row) => html`<span class=${row.status >= 300 ? "danger-text" : ""}>${row.status}</span>` },
   { label: "Detail", cell: "fill", show: (row) => row.detail && html`<span class="muted" title=${row.detail}>${row.detail}</span>` },
 ];

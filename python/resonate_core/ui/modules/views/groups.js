@@ -7,7 +7,7 @@ import { href } from "../router.js";
 import { ListView } from "../tables.js";
 
 const COLUMNS = [
-  { label: "Group", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.group} to=${href("jobs", { queue: row.queue, group: row.group })} />` },
+  { label: "Group", cell: "id-cell", show: (row) => html`<${Id} of=${row.group} to=${href("jobs", { queue: row.queue, group: row.group })} />` },
   { label: "Type", show: (row) => row.type },
   { label: "Queue", show: (row) => html`<a href=${href("queue", { name: row.queue })}>${row.queue}</a>` },
   { label: "Members", num: true, show: (row) => html`<a href=${href("jobs", { batch: row.batch })}>${text.number(row.members)}</a>${row.size ? html` <span class="muted">of ${text.number(row.size)}</span>` : ""}` },

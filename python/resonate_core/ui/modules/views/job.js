@@ -1,7 +1,7 @@
 // One job.
 import { html } from "../vendor/htm-preact.js";
 import { Do, parseJson, parseNumber } from "../actions.js";
-import { Card, Copy, Empty, Head, Id, linkTo, Read, State, steps, Tags, Value, when } from "../elements.js";
+import { Card, Copy, Empty, Facts, Head, Id, linkTo, Read, State, steps, Tags, Value, when } from "../elements.js";
 import * as text from "../format.js";
 import { Machine } from "../machine.js";
 import { go, href } from "../router.js";
@@ -24,7 +24,7 @@ function Whole({ of }) {
       <div class="columns wide-first"><div class="stack">${(of.waitsFor || branch(of)) && html`<${Graph} id=${job.id} />`}<${Attempts} of=${job} /><${Card} title="States"><${Machine} job=${job} /></${Card}>
         <${Card} title="Payload" actions=${job.payload?.kind === "json" && html`<${Copy} always of=${text.json(job.payload.json)} label="Copy payload" />`}><${Value} of=${job.payload} label="Payload" />${job.payload?.truncated && html`<a href=${href("job", { id: job.id, full: 1 })}>Show all</a>`}</${Card}>
         ${job.result && job.result.kind !== "none" && html`<${Card} title="Result"><${Value} of=${job.result} label="Result" /></${Card}>`}</div>
-      <div class="stack"><${Facts} of=${of} /><${WaitsFor} of=${of.waitsFor} /><${Awaiters} of=${of.awaitedBy ?? []} more=${of.awaitedByMore} />${of.messages?.length > 0 && html`<${Card} title="Messages" flush><${MessageTable} rows=${of.messages} /></${Card}>`}</div></div></div>`;
+      <div class="stack"><${About} of=${of} /><${WaitsFor} of=${of.waitsFor} /><${Awaiters} of=${of.awaitedBy ?? []} more=${of.awaitedByMore} />${of.messages?.length > 0 && html`<${Card} title="Messages" flush><${MessageTable} rows=${of.messages} /></${Card}>`}</div></div></div>`;
 }
 
 const branch = (of) => of.awaitedBy?.some((one) => one.kind === "job");
@@ -33,6 +33,7 @@ function Actions({ of: job, branch }) {
   const one = { id: job.id };
   const may = (kind) => text.STATES_BEFORE[kind].includes(job.state);
   return html`${may("job.run") && html`<${Do} label=${job.state === "waiting" ? "Run anyway" : "Run now"} icon="play" primary action=${{ kind: "job.run", data: one, text: `It becomes pending now, ${job.state === "waiting" ? "without what it waits for, " : ""}and the next free worker claims it.` }} />`}
+    ${job.steps && html`<a class="button" href=${href("workflow", { id: job.id })}>Open the workflow</a>`}
     <${Do} label="Edit and run again" icon="fork" action=${rerun(job)} />
     ${may("job.cancel") && html`<${Do} label=${branch ? "Cancel the branch" : "Cancel"} danger action=${{ title: `Cancel ${job.id}`, verb: branch ? "Cancel the branch" : "Cancel the job", kind: "job.cancel", data: one, text: `It never runs again, and its awaiters are woken with an error${branch ? ". Jobs that wait for it are cancelled too, unless they run in any case" : ""}. A worker that runs it is told by its next heartbeat.` }} />`}
     ${may("job.archive") && html`<${Do} label="Archive" action=${{ kind: "job.archive", data: one, text: "It waits until a person runs it. Its awaiters go on waiting." }} />`}
@@ -63,7 +64,7 @@ function Attempts({ of: job }) {
   return html`<${Card} title="Attempts" flush><${Table} caption="Attempts, newest first" rows=${rows} keyOf=${(row) => row.number} columns=${[
     { label: "No.", num: true, show: (row) => row.number },
     { label: "Outcome", card: false, show: (row) => html`<${State} of=${row.outcome ?? "running"} />` },
-    { label: "Worker", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.worker} />` },
+    { label: "Worker", cell: "id-cell", show: (row) => html`<${Id} of=${row.worker} />` },
     { label: "Started", show: (row) => when(row.startedAt) },
     { label: "Took", num: true, show: (row) => (row.finishedAt == null ? "" : text.duration(row.finishedAt - row.startedAt)) },
     { label: "Error", cell: "fill", card: false, show: (row) => row.error && html`<span title=${row.error.message}><b>${row.error.code}</b> <span class="muted">${row.error.message}</span></span>` },
@@ -88,7 +89,7 @@ function Report({ of: { at, progress, lines }, running }) {
   ]} />`}</${Card}>`;
 }
 
-function Facts({ of }) {
+function About({ of }) {
   const { job, promise, group, related } = of;
   const facts = [
     ["Queue", html`<a href=${href("queue", { name: job.queue })}>${job.queue}</a>`],
@@ -117,8 +118,8 @@ function Facts({ of }) {
     ["Like", related?.retriedFrom && html`<${Id} of=${related.retriedFrom} to=${href("job", { id: related.retriedFrom })} />`],
     ["Tags", Object.keys(promise?.tags ?? job.tags ?? {}).length > 0 && html`<${Tags} of=${promise?.tags ?? job.tags} />`],
     ["Version", job.version],
-  ].filter(([, value]) => value !== undefined && value !== null && value !== false && value !== "");
-  return html`<${Card} title="Facts"><dl class="facts">${facts.map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value}</dd>`)}</dl></${Card}>`;
+  ];
+  return html`<${Card} title="Facts"><${Facts} of=${facts} /></${Card}>`;
 }
 
 const others = (of) => steps(of, (one) => one.kind, (one) => html`${one.id ? html`<${Id} of=${one.id} to=${linkTo(one.id, one.kind === "job" ? "job" : "workflow")} />` : html`<code>${one.address}</code>`} ${one.state && html`<${State} of=${one.state} />`}`);

@@ -29,7 +29,7 @@ const BULK = [
 ];
 
 const COLUMNS = [
-  { label: "Job", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.id} to=${href("job", { id: row.id })} />` },
+  { label: "Job", cell: "id-cell", show: (row) => html`<${Id} of=${row.id} to=${href("job", { id: row.id })} />` },
   { label: "State", card: false, show: (row) => html`<${State} of=${row.state} />` },
   { label: "Type", cell: "text-cell", card: false, show: (row) => html`<span title=${row.type}>${row.type}</span>` },
   { label: "Queue", cell: "text-cell", show: (row) => html`<a href=${href("queue", { name: row.queue })}>${row.queue}</a>` },

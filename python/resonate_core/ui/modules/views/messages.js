@@ -5,9 +5,9 @@ import * as text from "../format.js";
 import { ListView, Table } from "../tables.js";
 
 const COLUMNS = [
-  { label: "About", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.id} to=${linkTo(row.id, "workflow")} />` },
+  { label: "About", cell: "id-cell", show: (row) => html`<${Id} of=${row.id} to=${linkTo(row.id, "workflow")} />` },
   { label: "Kind", show: (row) => row.kind },
-  { label: "To", cell: "id-cell", show: (row) => html`<${Id} of=${row.address} />` },
+  { label: "To", cell: "id-cell", card: true, show: (row) => html`<${Id} of=${row.address} />` },
   { label: "Waits since", show: (row) => html`${when(row.queuedAt)}${row.stale ? html` <span class="pill warn">stale</span>` : ""}` },
   { label: "Attempts", num: true, show: (row) => text.number(row.attempts) },
   { label: "Why", card: false, show: (row) => html`<span class="muted">${said(row.why)}</span>` },

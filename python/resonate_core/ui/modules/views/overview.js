@@ -53,12 +53,12 @@ function Charts({ of }) {
   const name = usable.some(([one]) => one === chosen) ? chosen : usable[0]?.[0];
   if (!name) return html`<${Card} title="Over time"><${Empty} title="No series yet" icon="overview">The store counts from the first job on. Run a job, and look again in a minute.</${Empty}></${Card}>`;
   const { at, ...points } = of[name].points;
-  const line = (key, label, colour, fill) => ({ name: key, label, colour, fill, values: points[key] });
+  const line = (key, label, state, fill) => ({ name: key, label, state, fill, values: points[key] });
   const charts = [
-    ["Throughput", "number", [line("completed", "completed", "--s-completed", true), line("started", "started", "--s-running"), line("enqueued", "enqueued", "--s-pending")]],
-    ["Failures", "number", [line("failed", "failed", "--s-failed", true), line("retried", "retried", "--s-retry")]],
-    ["Latency", "ms", [line("waitMs", "wait", "--s-scheduled"), line("runMs", "run time", "--s-running")]],
-    ["Queue depth", "number", [line("depth", "pending", "--s-pending", true)]],
+    ["Throughput", "number", [line("completed", "completed", "completed", true), line("started", "started", "running"), line("enqueued", "enqueued", "pending")]],
+    ["Failures", "number", [line("failed", "failed", "failed", true), line("retried", "retried", "retry")]],
+    ["Latency", "ms", [line("waitMs", "wait", "scheduled"), line("runMs", "run time", "running")]],
+    ["Queue depth", "number", [line("depth", "pending", "pending", true)]],
   ].map(([title, unit, lines]) => [title, unit, lines.filter((one) => known(one.values))]).filter(([, , lines]) => lines.length);
   const switches = html`<div class="row" role="group" aria-label="Time range">${usable.map(([key, label]) => html`<${Button} key=${key} look="small" aria-pressed=${String(key === name)} onClick=${() => choose(key)}>${label}</${Button}>`)}</div>`;
   return html`<${Card} title="Over time" actions=${switches}><div class="columns">${charts.map(([title, unit, lines]) => html`<${Chart} key=${title + name} title=${title} unit=${unit} at=${at} lines=${lines} bars=${name === "day" && unit === "number"} />`)}</div></${Card}>`;
@@ -69,7 +69,7 @@ function Deepest({ of }) {
   const more = html`<a href=${href("queues")}>${text.count(of.queueCount ?? rows.length, "queue")}</a>`;
   if (!rows.length) return html`<${Card} title="Deepest queues"><${Empty} title="No queue yet" icon="queues">The first job of a queue makes it. Press <kbd>c</kbd> to enqueue one.</${Empty}></${Card}>`;
   return html`<${Card} title="Deepest queues" actions=${more} flush><${Table} caption="Deepest queues" keyOf=${(row) => row.name} rows=${rows.slice(0, 8)} columns=${[
-    { label: "Queue", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.name} to=${href("queue", { name: row.name })} copy=${false} />${row.paused && html` <span class="pill warn">paused</span>`}` },
+    { label: "Queue", cell: "id-cell", show: (row) => html`<${Id} of=${row.name} to=${href("queue", { name: row.name })} copy=${false} />${row.paused && html` <span class="pill warn">paused</span>`}` },
     { label: "Pending", num: true, show: (row) => text.number(row.pending) },
     { label: "Active", num: true, show: (row) => `${text.number(row.active)}${row.concurrency ? ` of ${row.concurrency}` : ""}` },
     { label: "Oldest", show: (row) => when(row.oldestPendingAt) },

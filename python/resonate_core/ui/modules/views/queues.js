@@ -2,7 +2,7 @@
 import { html } from "../vendor/htm-preact.js";
 import { Do, parseNumber } from "../actions.js";
 import { Chart, Spark } from "../charts.js";
-import { Bar, Card, Empty, Head, Id, Read, State, when } from "../elements.js";
+import { Bar, Card, Empty, Facts, Head, Id, Read, State, when } from "../elements.js";
 import * as text from "../format.js";
 import { href } from "../router.js";
 import { useView } from "../state.js";
@@ -33,7 +33,7 @@ function limits(queue) {
 }
 
 const COLUMNS = [
-  { label: "Queue", cell: "id-cell", card: false, show: (row) => html`<span class="row"><${Id} of=${row.name} to=${href("queue", { name: row.name })} copy=${false} />${row.paused && html`<span class="pill warn">paused</span>`}</span>` },
+  { label: "Queue", cell: "id-cell", show: (row) => html`<span class="row"><${Id} of=${row.name} to=${href("queue", { name: row.name })} copy=${false} />${row.paused && html`<span class="pill warn">paused</span>`}</span>` },
   { label: "Waiting", num: true, show: (row) => text.number(row.counts?.waiting) },
   { label: "Pending", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["pending"] })}>${text.number(row.counts?.pending)}</a>` },
   { label: "Active", num: true, show: (row) => html`${text.number(row.active)}${row.concurrency ? html` <span class="muted">of ${row.concurrency}</span>` : ""}${row.limits?.concurrency ? html` <span class="pill warn">full</span>` : ""}` },
@@ -56,13 +56,15 @@ export function Queue({ query }) {
       <a class="button" href=${href("jobs", { queue: queue.name })}>Jobs</a><${Do} label="Limits" action=${limits(queue)} />
       <${Do} label=${queue.paused ? "Resume" : "Pause"} icon=${queue.paused ? "play" : "pause"} primary=${queue.paused} action=${pause(queue.name, queue.paused)} /></${Head}>
     <div class="stack"><${ByState} of=${queue} /><${Why} id=${queue.name} kind="queue" />
-      <div class="columns"><${Card} title="Limits"><dl class="facts"><dt>Active</dt><dd>${text.number(queue.active)}${queue.concurrency ? ` of ${queue.concurrency}` : ", no limit"} ${queue.limits?.concurrency && html`<span class="pill warn">at its limit</span>`}</dd>
-        <dt>Rate</dt><dd>${rateOf(queue.rate)} ${queue.limits?.rate && html`<span class="pill warn">next claim ${when(queue.limits.rate)}</span>`}</dd>
-        <dt>Weight</dt><dd>${queue.weight ?? 1}</dd><dt>Lifecycle</dt><dd>${queue.lifecycle ?? "none"}</dd><dt>Oldest pending</dt><dd>${when(queue.oldestPendingAt)}</dd>
-        ${queue.groups && html`<dt>Groups</dt><dd>${text.number(queue.groups.size)} jobs, grace ${text.duration(queue.groups.grace)}</dd>`}
-        ${queue.defaultsInWords?.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></${Card}>
+      <div class="columns"><${Card} title="Limits"><${Facts} of=${[
+        ["Active", html`${text.number(queue.active)}${queue.concurrency ? ` of ${queue.concurrency}` : ", no limit"} ${queue.limits?.concurrency && html`<span class="pill warn">at its limit</span>`}`],
+        ["Rate", html`${rateOf(queue.rate)} ${queue.limits?.rate && html`<span class="pill warn">next claim ${when(queue.limits.rate)}</span>`}`],
+        ["Weight", queue.weight ?? 1], ["Lifecycle", queue.lifecycle ?? "none"], ["Oldest pending", when(queue.oldestPendingAt)],
+        ["Groups", queue.groups && `${text.number(queue.groups.size)} jobs, grace ${text.duration(queue.groups.grace)}`],
+        ...(queue.defaultsInWords ?? []),
+      ]} /></${Card}>
         <${Card} title="Days"><${Days} of=${queue.days ?? []} /></${Card}></div>
-      ${queue.types?.length > 0 && html`<${Card} title="Unfinished jobs by type" flush><${Table} caption="Jobs by type" rows=${queue.types} keyOf=${(row) => row.type} columns=${[{ label: "Type", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.type} to=${href("jobs", { queue: queue.name, type: row.type })} copy=${false} />` }, { label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.type} />` }]} /></${Card}>`}</div>`}</${Read}>`;
+      ${queue.types?.length > 0 && html`<${Card} title="Unfinished jobs by type" flush><${Table} caption="Jobs by type" rows=${queue.types} keyOf=${(row) => row.type} columns=${[{ label: "Type", cell: "id-cell", show: (row) => html`<${Id} of=${row.type} to=${href("jobs", { queue: queue.name, type: row.type })} copy=${false} />` }, { label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.type} />` }]} /></${Card}>`}</div>`}</${Read}>`;
 }
 
 function ByState({ of }) {
@@ -76,7 +78,7 @@ function Days({ of }) {
   const last = Math.max(...known.keys());
   const at = []; // every day: at least a week
   for (let day = Math.min(last - 6 * DAY, ...known.keys()); day <= last; day += DAY) at.push(day);
-  const line = (name, label, colour) => ({ name, label, colour, values: at.map((day) => known.get(day)?.[name] ?? 0) });
-  const lines = [line("processed", "attempts", "--s-running"), line("failed", "not completed", "--s-failed")];
+  const line = (name, label, state) => ({ name, label, state, values: at.map((day) => known.get(day)?.[name] ?? 0) });
+  const lines = [line("processed", "attempts", "running"), line("failed", "not completed", "failed")];
   return html`<${Chart} title="Attempts" at=${at} lines=${lines} bars=${true} />`;
 }

@@ -6,7 +6,7 @@ import * as text from "../format.js";
 import { ListView } from "../tables.js";
 
 const COLUMNS = [
-  { label: "Schedule", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.schedule.id} to=${linkTo(row.schedule.id)} />${row.schedule.paused && html` <span class="pill warn">paused</span>`}${row.problem && html`<div class="danger-text small">${row.problem}</div>`}` },
+  { label: "Schedule", cell: "id-cell", show: (row) => html`<${Id} of=${row.schedule.id} to=${linkTo(row.schedule.id)} />${row.schedule.paused && html` <span class="pill warn">paused</span>`}${row.problem && html`<div class="danger-text small">${row.problem}</div>`}` },
   { label: "Cron", show: (row) => html`<code class="nowrap">${row.schedule.cron}</code>` },
   { label: "Makes", cell: "text-cell", show: (row) => row.type ?? row.func ?? html`<span class="muted">a promise</span>` },
   { label: "Next", show: (row) => html`<span title=${(row.next ?? []).map((at) => text.absolute(at)).join("\n")}>${when(row.next?.[0] ?? row.schedule.nextRunAt)}</span>` },

@@ -43,7 +43,7 @@ export function WhyView({ query }) {
 }
 
 const COLUMNS = [
-  { label: "What", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.id} to=${href("why", { id: row.id })} copy=${false} />` },
+  { label: "What", cell: "id-cell", show: (row) => html`<${Id} of=${row.id} to=${href("why", { id: row.id })} copy=${false} />` },
   { label: "State", card: false, show: (row) => html`<${State} of=${row.state} />` },
   { label: "Since", show: (row) => when(row.since) },
   { label: "Why", card: false, show: (row) => html`<span class="why-text">${said(row.sentence)}</span>${row.needsPerson &&html` ${NEEDS}`}` },

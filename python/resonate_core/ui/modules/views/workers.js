@@ -9,7 +9,7 @@ const FIRST = 4;
 const held = (one, more) => html`<li key=${one.id} class="row"><${Id} of=${one.id} to=${linkTo(one.id, one.kind)} copy=${false} />${more}</li>`;
 
 const COLUMNS = [
-  { label: "Worker", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.worker} />` },
+  { label: "Worker", cell: "id-cell", show: (row) => html`<${Id} of=${row.worker} />` },
   { label: "Heartbeat", show: (row) => html`<span class=${row.late ? "danger-text" : ""}>${when(row.heartbeatAt)}${row.late ? ", its lease is over" : ""}</span>` },
   { label: "Jobs", num: true, show: (row) => text.number(row.jobs) },
   { label: "Tasks", num: true, show: (row) => text.number(row.tasks) },
