@@ -170,5 +170,7 @@ def test_a_writer_that_is_stopped_is_cut_off(postgres_url: str) -> None:
             finally:
                 os.kill(stopped.pid, signal.SIGCONT)
                 _, error = stopped.communicate(timeout=PATIENCE)
-        assert stopped.returncode == 1 and b"changed nothing" in error
-        assert {found.id for found in store.promises.search()} == {"before", "p0", "p1", "p2"}
+        found = {promise.id for promise in store.promises.search()}
+        assert {"before", "p0", "p1", "p2"} <= found
+        # It has lost its transaction; if it reads that before the answer to the begin, it begins again.
+        assert stopped.returncode == (0 if "stopped" in found else 1) and (stopped.returncode == 0 or b"changed nothing" in error)
