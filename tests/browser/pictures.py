@@ -19,7 +19,7 @@ import httpx
 from PIL import Image
 
 import resonate_core as rc
-from browser import chromium, scene
+from browser import chromium, flows, scene
 from browser.views import REPORT, STUCK, VIEWS
 from resonate_core.ui import create_ui
 from server.live_server import live
@@ -171,11 +171,38 @@ def film() -> None:
         running.run(app.aclose())
 
 
+def flow() -> None:
+    """Takes the page of a workflow of a worker, in every look, the list, and the dialogue of a message."""
+    store = rc.Store(clock=rc.ManualClock(start=scene.START - 1000))
+    flows.fill(store)
+    app = create_ui(store, prefix="/ui", role="operate")
+    with live(app) as running:
+        base = f"http://127.0.0.1:{running.port}/ui/"
+        for look in LOOKS:
+            at = page(look)
+            open_view(at, base, f"workflow?id={flows.MAIN}")
+            keep(at, f"flow-{look}")
+            at.context.close()
+        at = page("light")
+        open_view(at, base, "workflows")
+        keep(at, "flow-list")
+        open_view(at, base, f"workflow?id={flows.MAIN}")
+        at.locator(".head").get_by_role("button", name="Send a message").click()
+        dialog = at.get_by_role("dialog")
+        dialog.get_by_label("Message (JSON)").fill('{"ip": "192.0.2.7"}')
+        dialog.get_by_role("button", name="Try it first").click()
+        dialog.get_by_text("Nothing was done").wait_for()
+        at.wait_for_timeout(200)
+        keep(at, "flow-message")
+        at.context.close()
+        running.run(app.aclose())
+
+
 def main(names: list[str]) -> None:
     """Takes the pictures, or those of the named views."""
     FOLDER.mkdir(exist_ok=True)
     try:
-        others = {"walk": walk, "hour": hour, "film": film}
+        others = {"walk": walk, "hour": hour, "film": film, "flow": flow}
         if not names or set(names) - others.keys():
             chromium.within(views, [name for name in names if name not in others])
         for name, take in others.items():

@@ -61,7 +61,7 @@ def test_steps_have_names_results_durations_and_attempts(onboarding: tuple[Any, 
         "pending receive click onboard-ada:5:0:1 waits for a message of topic click",
     ):
         assert part in text, (part, text)
-    assert page.locator(".tree .node.muted b").count() == 0, "what the library keeps for itself is discreet"
+    assert page.locator(".tree .node.muted b").count() == 0, "the library's own records are grey"
     assert "uuid4" in page.locator(".tree .node.muted").inner_text()
     labels = [label.get_attribute("title") for label in page.locator(".rt-label").all()]
     assert [title.split()[0] for title in labels if title] == [

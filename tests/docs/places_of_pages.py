@@ -24,6 +24,7 @@ PLACES = {
     "README.md": Place(clone=True),
     "CONTRIBUTING.md": Place(clone=True),
     "bench/README.md": Place(clone=True),
+    "docs/changing_workflows.md": Place(extras="cli"),
     "docs/cli.md": Place(extras="cli"),
     "docs/dashboard.md": Place(
         extras="cli",

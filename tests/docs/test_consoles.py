@@ -26,6 +26,7 @@ SESSIONS = (
     "testing.md",
     "workflows.md",
     "tutorial.md",
+    "changing_workflows.md",
 )
 
 

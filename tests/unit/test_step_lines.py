@@ -1,4 +1,4 @@
-"""The lines of a report about steps: what is written is read again, and nothing else is."""
+"""The lines of a report about steps: each one that was written is read again, and no other line is."""
 
 from __future__ import annotations
 

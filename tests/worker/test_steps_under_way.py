@@ -36,7 +36,7 @@ def texts(job: rc.Job) -> list[str]:
 
 
 def define(worker: Worker, kind: str, hold: threading.Event, tries: int = 1) -> Any:
-    """A workflow with a step `charge`, whose last try holds until it may go on."""
+    """A workflow with a step `charge`, whose last try waits until the test lets it return."""
     tried: list[int] = []
 
     def fails() -> bool:

@@ -204,6 +204,33 @@ def test_a_failed_step_that_is_caught_is_no_error_of_the_workflow(worker: Worker
     assert step_span.attributes["error.type"] == "ValueError" and whole.status.status_code is trace.StatusCode.UNSET
 
 
+@pytest.mark.parametrize("kind", ["awaited", "started", "def"])
+def test_a_child_job_is_below_the_span_of_its_workflow(
+    make_worker: Any, live_store: rc.Store, spans: InMemorySpanExporter, kind: str
+):
+    worker = make_worker(concurrency=4)
+    pack = worker.task("pack", tags={"tenant": "acme"})(lambda order: order)
+
+    if kind == "def":
+
+        @worker.workflow("fulfil")
+        def fulfil() -> Any:
+            return pack.call("7").result()
+    else:
+
+        @worker.workflow("fulfil")
+        async def fulfil() -> Any:
+            return await (pack.call("7") if kind == "awaited" else pack.start("7"))
+
+    fulfil.using(id="o").delay()
+    with worker:
+        until(lambda: live_store.jobs.get("o").state == "completed")
+    attempts = {span.attributes["messaging.message.id"]: span for span in reversed(named(spans, "process"))}
+    assert attempts["o:1"].parent.span_id == attempts["o"].context.span_id
+    assert attempts["o:1"].context.trace_id == attempts["o"].context.trace_id
+    assert live_store.jobs.get("o:1").tags["tenant"] == "acme"
+
+
 def test_without_tracing_a_step_has_no_span(store: rc.Store):
     seen: ContextVar[int] = ContextVar("seen", default=0)
     worker = Worker(store)

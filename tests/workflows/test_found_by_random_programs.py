@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from workflow_runs import last
+from crashing_store import Crash, CrashingStore
+from workflow_runs import last, states
 
 import resonate_core as rc
+from resonate_core.testing import World, simulate
 from resonate_core.worker import JobError, Worker
-from resonate_core.workflow import StepFailed, first, gather, promise, receive, result, run, sleep, step
+from resonate_core.workflow import StepFailed, blocking, first, gather, promise, receive, result, run, sleep, step
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -99,3 +102,85 @@ def test_a_workflow_waits_for_a_call_beside_a_real_wait_that_ends(store: rc.Stor
 
     w.using(id="w").delay()
     assert last(worker) == ["none", "real", "A"]
+
+
+def crashing(store: rc.Store, at: int, before: bool = False) -> Any:
+    """A store whose worker crashes at its n-th request."""
+    left = [at]
+
+    def crashes() -> str | None:
+        left[0] -= 1
+        return None if left[0] else "before" if before else "after"
+
+    return CrashingStore(store, crashes)
+
+
+@pytest.mark.parametrize("kind", ["async", "def"])
+def test_what_a_loser_begins_while_the_decision_is_recorded_is_cancelled_after_a_crash(store: rc.Store, kind: str) -> None:
+    """The promise of a branch that had lost stayed pending for ever, and so would a child job."""
+
+    @step
+    async def broken() -> None:
+        raise ValueError("no")
+
+    def broken_here() -> None:
+        raise ValueError("no")
+
+    async def loses() -> None:
+        made = promise()
+        await run(str, made.id)
+        await made
+
+    def register(worker: Worker) -> Worker:
+        @worker.workflow("async")
+        async def asynchronous() -> str:
+            try:
+                await gather(broken(), gather(loses()))
+            except StepFailed as error:
+                return error.code
+            return ""
+
+        @worker.workflow("def")
+        def synchronous() -> str:
+            try:
+                blocking.gather(blocking.start(broken_here), blocking.promise())
+            except StepFailed as error:
+                return error.code
+            return ""
+
+        return worker
+
+    for at in range(1, 9):
+        for before in (False, True):
+            id = f"w{at}{before}"
+            store.jobs.enqueue(kind, [], id=id, lifecycle="workflow")
+            with contextlib.suppress(Crash):
+                register(Worker(crashing(store, at, before), name="crashes")).run_until_idle(advance=True)
+            register(Worker(store)).run_until_idle(advance=True)
+            assert store.result(id) == "ValueError"
+            assert "pending" not in states(store, id).values(), (at, before)
+
+
+def test_what_is_cancelled_before_it_is_made_has_its_name() -> None:
+    """Its record had no name if the request that makes it was late; a replay was then not deterministic, and the job was archived."""
+
+    def make_worker(store: Any) -> Worker:
+        worker = Worker(store)
+
+        @worker.workflow("w")
+        async def w() -> int:
+            index, _ = await first(run(str, 1), receive("never"), sleep(timedelta(days=400)), promise())
+            await sleep(1000)
+            return index
+
+        return worker
+
+    async def scenario(world: World) -> Any:
+        world.worker("a", make_worker)
+        world.worker("b", make_worker)
+        world.faults(delay=0.5, crash=0.05)
+        await world.call("w", "w")
+        return (await world.settled("w", within="30 days")).value.json()
+
+    for seed in range(40):
+        assert simulate(scenario, seed=seed).value == 0

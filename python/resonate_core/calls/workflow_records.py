@@ -216,7 +216,7 @@ class Retry(NamedTuple):
         step: The id of the step.
         name: Its name.
         failed: The number of the attempt that has failed.
-        error: What it has raised; None if it is not said.
+        error: Its error; None: the timer has none.
     """
 
     step: str

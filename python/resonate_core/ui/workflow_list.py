@@ -15,7 +15,7 @@ from .searches import SLICE, JobFilter, PromiseFilter, SearchPage, find_jobs, fi
 __all__ = ["find_workflows"]
 
 #: The most jobs that the first page examines: no index has the workflows among them.
-_FIRST_SLICE = 2000
+_FIRST_SLICE = 1000
 #: The states of jobs, by those of promises; a job past its deadline has failed.
 _STATES: dict[str, tuple[str, ...]] = {
     "pending": tuple(UNFINISHED),

@@ -11,6 +11,7 @@ from ..calls.call import Call
 from ..calls.made import call
 from ..errors import Invalid
 from .calling import BatchCall, HandlerCall
+from .context import JobContext, current
 from .workflows.calls import ChildCall
 from .workflows.records import Reader
 from .workflows.scope import scope_here
@@ -128,8 +129,8 @@ class ChildJobs(Generic[P, R_co]):
             found = self._reader = Reader(hint, f"result of task {self.type!r}")
         return found
 
-    def child_request(self, payload: Any, id: str, parent: Mapping[str, Any], tags: Mapping[str, str]) -> Call[Job]:
-        """Return the request that enqueues a child job.
+    def child_request(self, payload: Any, id: str, parent: Mapping[str, Any], tags: dict[str, str]) -> Call[Job]:
+        """Return the request that enqueues a child job, whose spans are below that of the workflow.
 
         Args:
             payload: Its payload.
@@ -137,7 +138,9 @@ class ChildJobs(Generic[P, R_co]):
             parent: Id and version of the workflow.
             tags: Beside its own.
         """
-        return self.awaited_request(payload, id, tags, parent=parent)
+        running = current.get()
+        carried = running.trace.carried() if isinstance(running, JobContext) and running.trace is not None else {}
+        return self.awaited_request(payload, id, carried | tags, parent=parent)
 
     def awaited_request(self, payload: Any, id: str, tags: Mapping[str, str], **more: Any) -> Call[Job]:
         """Return the request that enqueues a job for whose outcome someone waits: if it fails it is `failed`, not archived.

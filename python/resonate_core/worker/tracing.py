@@ -85,13 +85,22 @@ class Tracing:
         with self._tracer.start_as_current_span(
             f"enqueue {queue}", kind=self._trace.SpanKind.PRODUCER, attributes=attributes
         ) as span:
-            carrier: dict[str, str] = {}
-            self._propagator.inject(carrier)
+            carrier = self.carried()
 
             def name(id: str) -> None:
                 span.set_attribute("messaging.message.id", id)
 
             yield {**options, "tags": {**(options.get("tags") or {}), **carrier}}, name
+
+    def carried(self, context: Any = None) -> dict[str, str]:
+        """Return the tags that carry a context of OpenTelemetry.
+
+        Args:
+            context: The context; None: the current one.
+        """
+        carrier: dict[str, str] = {}
+        self._propagator.inject(carrier, context)
+        return carrier
 
     def around(self, context: JobContext | BatchContext) -> AbstractContextManager[None]:
         """Open the span of an attempt, as a middleware: a child of the enqueue's; that of a batch has a link to each."""
@@ -172,6 +181,10 @@ class StepTraces:
     def enter(self) -> None:
         """Make the span of the workflow the current one of the context variables that hold here."""
         self._contexts.attach(self._of_workflow)
+
+    def carried(self) -> dict[str, str]:
+        """Return the tags of a child job, whose attempts are below the span of the workflow."""
+        return self._tracing.carried(self._of_workflow)
 
     def begin(self, variables: Context, name: str, id: str, attempt: int) -> StepSpan:
         """Begin the span of an attempt of a step.

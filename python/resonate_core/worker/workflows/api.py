@@ -11,7 +11,7 @@ from ..option_values import text
 from .branches import Branches
 from .calls import Call
 from .failures import StartedOver
-from .plain import Plain, scope_of
+from .plain import Plain, async_scope, scope_of
 from .scope import scope_here
 from .steps import StepCall, plain_step
 
@@ -56,7 +56,7 @@ def run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         'ORDER-7'
     """
     made = plain_step(function)
-    scope = scope_here(f"run({made.name})")
+    scope = async_scope(f"run({made.name})")
     if scope is None:
         return Plain(lambda: made.function(*args, **kwargs))
     return StepCall(scope, made, args, kwargs)
@@ -106,7 +106,7 @@ def gather(*awaitables: Awaitable[Any], return_exceptions: bool = False) -> Any:
         >>> worker.run_until_idle().runs[0].result
         [1, 2]
     """
-    scope = scope_here("gather")
+    scope = async_scope("gather")
     if scope is None:
         return asyncio.gather(*awaitables, return_exceptions=return_exceptions)
     return Branches(scope, awaitables, first=False, return_exceptions=return_exceptions)
@@ -138,7 +138,7 @@ def first(*awaitables: Awaitable[T]) -> Call[tuple[int, T]]:
     """
     if not awaitables:
         raise Invalid("first takes at least one awaitable, got none")
-    scope = scope_here("first")
+    scope = async_scope("first")
     if scope is None:
         return Plain(lambda: _first(awaitables))  # type: ignore[return-value]
     return Branches(scope, awaitables, first=True)

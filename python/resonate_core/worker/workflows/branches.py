@@ -13,7 +13,7 @@ from ..results import close_coroutine
 from .calls import Call
 from .determinism import warn_of_coroutine
 from .failures import RunEnded
-from .records import Step, is_pending, settled
+from .records import Step, settled
 from .scope import Scope
 
 __all__ = ["BranchRunner", "Branches"]
@@ -25,14 +25,12 @@ class BranchRunner(Protocol):
     Attributes:
         busy: The number of branches that work, or wait for something foreign.
         records: Records by id.
-        begun: Ids of promises that were asked for.
         fatal: What ended the run.
         unwanted: The tasks of branches that were cancelled.
     """
 
     busy: int
     records: dict[str, Promise]
-    begun: set[str]
     fatal: RunEnded | None
     unwanted: MutableSet[asyncio.Future[None]]
 
@@ -44,6 +42,9 @@ class BranchRunner(Protocol):
 
     async def record(self, steps: Sequence[Step]) -> list[Promise]:
         """Record steps."""
+
+    def cancellations(self, id: str) -> list[Step]:
+        """Return the steps that cancel what a call, or the code of a scope, waits for."""
 
     async def quiet(self) -> None:
         """Suspend the job, if no branch works."""
@@ -96,15 +97,15 @@ class _Branch:
 
     def cancellations(self, run: BranchRunner) -> list[Step]:
         """Return the steps that cancel what it waits for."""
-        own = self.call.id if self.call is not None else self.scope.id if self.scope is not None else ""
-        known = dict.fromkeys(id for id, record in run.records.items() if is_pending(record))
-        found = [id for id in (*known, *(id for id in run.begun if id not in run.records)) if id == own or id.startswith(f"{own}:")]
-        return [{"id": id, "state": "rejected_canceled"} for id in found]
+        own = self.call if self.call is not None else self.scope
+        return [] if own is None else run.cancellations(own.id)
 
     def close(self) -> None:
-        """Let go of a coroutine that does not run any more."""
+        """Let go of a coroutine that does not run any more, and has not begun."""
         if self.scope is not None:
             close_coroutine(self.scope.coroutine)
+        elif isinstance(self.call, Branches):
+            self.call.close()
 
 
 class Branches(Call[Any]):
@@ -138,6 +139,7 @@ class Branches(Call[Any]):
         self._losers: list[_Branch] = []
         for at, each in enumerate(awaitables):
             if isinstance(each, Call):
+                each.is_begun = True
                 self._branches.append(_Branch(each, None))
                 continue
             coroutine: Any = each
@@ -149,6 +151,11 @@ class Branches(Call[Any]):
     def read(self, record: Any) -> Any:
         """As of `Call`."""
         raise NotImplementedError("a gather and a first run a branch again")
+
+    def close(self) -> None:
+        """Let go of coroutines that have not begun: else Python warns that they were never awaited."""
+        for each in self._branches:
+            each.close()
 
     async def combine(self, run: BranchRunner) -> Any:
         """Run the branches, and record which one has decided."""
@@ -178,8 +185,10 @@ class Branches(Call[Any]):
             )
         decided = self._branches[index]
         await decided.run(run)
-        for each in self._branches:
-            each.close()
+        late = [step for each in self._branches if each is not decided for step in each.cancellations(run)]
+        if late:  # they had begun it while the decision was recorded, and the worker was lost then
+            await run.record(late)
+        self.close()
         if not self._first and decided.error is None:
             raise run.diverged(f"branch {index} of {self.id} has not failed, and its failure is recorded: the code has changed")
         return self._outcome(decided, index)
@@ -245,6 +254,7 @@ class Branches(Call[Any]):
                 task.cancel()
             if under_way:
                 await asyncio.wait(under_way)
+                self.close()
             run.busy += 1 - held - left
 
     async def _quiet(self, run: BranchRunner, tasks: Sequence[asyncio.Future[None]]) -> None:

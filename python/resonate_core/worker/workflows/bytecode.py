@@ -51,7 +51,7 @@ class _Loaded:
 def calls_of(code: CodeType, names: Mapping[str, Any], free: Mapping[str, Any]) -> Iterator[Called]:
     """Yield what a function calls by a global or imported name, or by an attribute of a module or class with such a name.
 
-    Functions that it defines are not part of it. What is only passed on, as in ``run(time.time)``, is not called.
+    Functions that it defines are not part of it. A function that is only passed on is not called.
 
     Args:
         code: Of the function.
@@ -62,7 +62,7 @@ def calls_of(code: CodeType, names: Mapping[str, Any], free: Mapping[str, Any]) 
         >>> import time
         >>> from resonate_core.worker.workflows.bytecode import calls_of
         >>> def measured():
-        ...     begun = time.time()
+        ...     begun = time.time_ns()
         ...     return map(time.sleep, [begun])
         >>> [(found.owner is time, found.name) for found in calls_of(measured.__code__, {"time": time}, {})]
         [(True, 'time'), (False, 'map')]

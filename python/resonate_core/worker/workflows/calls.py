@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -32,9 +33,10 @@ class Call(Generic[T]):
 
     Attributes:
         id: Of its record.
+        is_begun: Whether something awaits it, or has begun it: otherwise it has no effect, which is a warning at its end.
     """
 
-    __slots__ = ("_error", "_under_way", "_value", "id", "name", "run")
+    __slots__ = ("_error", "_under_way", "_value", "id", "is_begun", "name", "run")
 
     by_record = True
     """Whether its settled record alone is its outcome."""
@@ -49,11 +51,20 @@ class Call(Generic[T]):
         self._value: Any = _UNSET
         self._error: BaseException | None = None
         self._under_way = False
+        self.is_begun = self.run.blocking
+
+    def __del__(self) -> None:
+        if getattr(self, "is_begun", True) or self.run.fatal is not None or self.run.over is not None:
+            return
+        warnings.warn(
+            f"call {self.id} ({self.name}) of a workflow was never awaited, so it did nothing", RuntimeWarning, stacklevel=2
+        )
 
     def __repr__(self) -> str:
         return f"<call {self.id}: {self.name}>"
 
     def __await__(self) -> Generator[Any, Any, T]:
+        self.is_begun = True
         if self._value is _UNSET and self._error is None:
             run = self.run
             if run.fatal is not None:
@@ -143,7 +154,7 @@ class Call(Generic[T]):
 
     def cancellations(self) -> list[Step]:
         """Return the steps that cancel it, if it is pending."""
-        return [{"id": self.id, "state": "rejected_canceled"}]
+        return [{"id": self.id, "state": "rejected_canceled", "tags": {NAME_TAG: self.name}}]
 
 
 class StoredCall(Call[T]):
@@ -191,16 +202,17 @@ class StoredCall(Call[T]):
 
     def begin(self) -> None:
         """Have the promise made before anything else is recorded."""
+        self.is_begun = True
         if self._step is not None and self.record_now() is None and not self._under_way:
             self._under_way = True
-            self.run.begun.add(self.id)
+            self.run.begun[self.id] = self.name
             self.run.unsent.append({"id": self.id, **self._step})
 
     def perform(self) -> Performance:
         """As of `Call`."""
         self.begin()
         request = None if self._request is None or self.record_now() is not None else self._request(self.id)
-        self.run.begun.add(self.id)
+        self.run.begun[self.id] = self.name
         try:
             found = yield Wait(self.id, request)
         except Refused as refused:
@@ -310,9 +322,10 @@ class ChildCall(Call[T]):
 
     def begin(self) -> None:
         """Enqueue it now."""
+        self.is_begun = True
         if self.record_now() is None and not self._under_way:
             self._under_way = True
-            self.run.begun.add(self.id)
+            self.run.begun[self.id] = self.name
             self.run.soon_request(self)
 
     def perform(self) -> Performance:
@@ -323,7 +336,7 @@ class ChildCall(Call[T]):
             record = self.record_now()
             request = None if record is not None or self._under_way else self.request()
             self._under_way = True
-            self.run.begun.add(self.id)
+            self.run.begun[self.id] = self.name
             found = yield Wait(self.id, request)
         except Refused as refused:
             kind = type(refused.error).__name__

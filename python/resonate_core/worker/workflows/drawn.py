@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from ..._core import SystemClock
 from .calls import Call, Recorded
-from .plain import Plain
+from .plain import Plain, async_scope
 from .scope import scope_here
 
 __all__ = ["as_ms", "clock_of", "instant_of", "now", "random", "uuid4"]
@@ -21,7 +21,7 @@ _UTC = datetime.timezone.utc
 
 def drawn(called: str, draw: Callable[[], Any], stored: Callable[[Any], Any], read: Callable[[Any], T]) -> Any:
     """Return the call of a value that is recorded; where no workflow runs, the value itself."""
-    scope = scope_here(called)
+    scope = async_scope(called)
     if scope is None:
         return Plain(draw)
     return Recorded(scope, called, lambda: stored(draw()), read)

@@ -14,7 +14,7 @@ from ..._core import Job, Promise
 from ..context import JobContext
 from ..tracebacks import described
 from .failures import Dropped, HistoryTooLong, NonDeterministic, RunEnded
-from .records import PATCHED, name_of, settled
+from .records import NAME_TAG, PATCHED, Step, is_pending, name_of, settled
 
 __all__ = ["MOST_CALLS", "Run", "Scope", "current_scope", "place_outside", "scope_here"]
 
@@ -56,7 +56,7 @@ class Run:
         context: Of the attempt that is under way.
         records: Records by id: all of a history that is replayed, and pending ones.
         unsent: Steps that must be recorded before, or together with, anything else.
-        begun: Ids of promises that were asked for, and are not known to be settled.
+        begun: The names of promises that are pending or were asked for, by id.
         over: Why calls are no calls of this run any more: `cancelled` (cleanup: they are plain), or `ended`.
         fatal: What ended the run against the function's will.
         stepping: The scope whose code runs now, in the thread `thread`.
@@ -70,7 +70,7 @@ class Run:
         self.version = context.job.version
         self.records = records
         self.unsent: Any = []
-        self.begun: set[str] = set()
+        self.begun: dict[str, str] = {}
         self.over: str | None = None
         self.fatal: RunEnded | None = None
         self.stepping: Scope | None = None
@@ -83,6 +83,7 @@ class Run:
         """Take the history that is replayed, before the function begins."""
         self.records = records
         self.replaying = bool(records)
+        self.begun = {id: name_of(record) for id, record in records.items() if is_pending(record)}
 
     @functools.cached_property
     def under_way(self) -> dict[str, str]:
@@ -131,7 +132,27 @@ class Run:
         """Keep what the store has answered."""
         for record in records:
             if record is not None:
-                self.records[record.id] = record
+                self.keep(record)
+
+    def keep(self, record: Promise) -> None:
+        """Keep a record as it is known now."""
+        id = record.id
+        self.records[id] = record
+        if not is_pending(record):
+            self.begun.pop(id, None)
+        elif id not in self.begun:
+            self.begun[id] = name_of(record)
+
+    def cancellations(self, id: str) -> list[Step]:
+        """Return the steps that cancel what a call, or the code of a scope, waits for.
+
+        They have names, since one may be executed before the request that makes what it cancels.
+        """
+        return [
+            {"id": each, "state": "rejected_canceled", "tags": {NAME_TAG: name}}
+            for each, name in list(self.begun.items())
+            if each == id or each.startswith(f"{id}:")
+        ]
 
 
 class Scope:

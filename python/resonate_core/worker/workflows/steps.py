@@ -181,6 +181,7 @@ class StepCall(Call[R]):
             yield Record([{"id": id, "tags": {NAME_TAG: step.name}}])
         elif step.at_most_once:
             yield Record([settled(begun, f"begun {step.name}", "resolved", None)])
+        step.reader()  # an annotation without JSON, or without its library, is found before the effect
         while True:
             started = run.now()
             try:
@@ -237,7 +238,7 @@ class StepCall(Call[R]):
             return
         id, tags = f"{self.id}:{attempt}", {NAME_TAG: f"retry {step.name}", "resonate:timer": "true"}
         run.unsent.append({"id": id, "tags": tags, "timeout_in": delay, "param": {"startedAt": started, **failure}})
-        run.begun.add(id)
+        run.begun[id] = f"retry {step.name}"
         yield Wait(id)
 
     def _logged(

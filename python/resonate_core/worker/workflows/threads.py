@@ -10,30 +10,29 @@ from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
 from threading import get_ident
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from ..._core import Promise
-from ...base.stopwatch import doubled, seconds as seconds_now
-from ...calls.call import Call as Request
-from ...errors import Conflict, NotFound, ResonateError, StoreError, Unprocessable
+from ...base.stopwatch import seconds as seconds_now
+from ...errors import Conflict, NotFound, ResonateError, Unprocessable
 from ..context import JobContext
 from ..outcomes import JobCancelled
-from .calls import Call, ChildCall
+from .calls import Call
 from .failures import Dropped, RunEnded, StepTimeout
 from .operations import Invoke, Operation, Pause, Record, Refused, Wait
-from .records import Step, is_pending, settled
-from .requests import NotHeld, Outbox, Sent, read_history, was_cancelled
-from .scope import Run, Scope, inside
+from .records import is_pending, settled
+from .requests import NotHeld
+from .scope import Scope, inside
 from .support import WorkflowSupport
+from .thread_requests import ThreadRequests
 
 __all__ = ["ThreadRun"]
 
 _log = logging.getLogger("resonate_core.workflow")
 _T = TypeVar("_T")
 
-#: Seconds between two looks at promises while a step works, and at whether the attempt was called off; the first and the longest
-#: pause of a store that fails.
-_LOOK, _GLANCE, _FIRST_RETRY, _LONGEST_RETRY = 0.5, 0.05, 0.1, 5.0
+#: Seconds between two looks at promises while a step works, and at whether the attempt was called off.
+_LOOK, _GLANCE = 0.5, 0.05
 #: The most ids that one suspension names.
 _MOST_AWAITED = 10_000
 
@@ -54,7 +53,7 @@ class _GivenUp(BaseException):
     """A step in a thread of its own has lost against another one: what it does is not heard any more."""
 
 
-class ThreadRun(Run):
+class ThreadRun(ThreadRequests):
     """A run of a `def` workflow.
 
     Args:
@@ -63,16 +62,9 @@ class ThreadRun(Run):
         records: The history.
     """
 
-    blocking = True
-
     def __init__(self, support: WorkflowSupport, context: JobContext, records: dict[str, Promise]) -> None:
-        super().__init__(context, records)
-        self.support = support
-        self.client = support.client
-        self.manual = support.client.manual or support.threads is None  # then no thread can wait here
-        self.unsent = self.outbox = Outbox(self)
+        super().__init__(support, context, records)
         self.suspended = False
-        self._lock = threading.RLock()
         self._ended = threading.Condition(self._lock)
         self._under_way: dict[Call[Any], threading.Thread] = {}  # steps in threads of their own
         self._later: dict[Call[Any], str] = {}  # steps whose thread has ended, and the promises that they wait for
@@ -264,96 +256,6 @@ class ThreadRun(Run):
             self.check()
             time.sleep(min(left, _GLANCE))
 
-    # -- requests ------------------------------------------------------------------------------------------------------------------
-
-    def record(self, steps: Sequence[Step]) -> list[Promise]:
-        """Record steps, after what was to be sent before; return their promises."""
-        with self._lock:
-            if self.outbox or self.client.blocking:
-                recorded, _ = self._send(self.outbox.take(steps))
-                return recorded[len(recorded) - len(steps) :]
-        try:  # no request is made, which is faster
-            found = list(self._answered(lambda: self.client.record(self.job.id, self.version, steps)))
-        except (Conflict, NotFound):
-            self._lost()
-        self.note(found)
-        return found
-
-    def send_all(self) -> None:
-        """Send what is to be sent."""
-        with self._lock:
-            while self.outbox:
-                self._send(self.outbox.take())
-
-    def soon(self, steps: Iterable[Step]) -> None:
-        """Send steps."""
-        with self._lock:
-            self.outbox.extend(steps)
-            self.send_all()
-
-    def soon_request(self, child: ChildCall[Any]) -> None:
-        """Enqueue a child job."""
-        with self._lock:
-            self.outbox.enqueue(child)
-            self.send_all()
-
-    def _send(self, sent: Sent) -> tuple[list[Promise], Any]:
-        answers = self._sent(sent.requests)
-        try:
-            return sent.answered(self, answers)
-        except NotHeld:
-            self._lost()
-
-    def _lost(self) -> NoReturn:
-        """End the run, since its job does not run here any more.
-
-        Raises:
-            JobCancelled: The job was cancelled: the code cleans up.
-            Dropped: It was not.
-        """
-        if self.fatal is None and self.context.reason is None and was_cancelled(self.client, self.job):
-            self.context.cancel("cancelled")
-        self.check()
-        raise self.end(Dropped())
-
-    def requested(self, requests: Sequence[Request[Any]]) -> list[Any]:
-        """Send requests, after what was to be sent before; return their answers, of which some may be refusals."""
-        self.send_all()
-        return self._sent(requests)
-
-    def _sent(self, requests: Sequence[Request[Any]]) -> list[Any]:
-        return self._answered(lambda: self.client.send(requests))
-
-    def _answered(self, ask: Callable[[], _T]) -> _T:
-        """Ask the store, again and again while it fails. Where no thread can wait, as in a drain, the run is dropped instead.
-
-        Raises:
-            RunEnded: The run is over.
-            JobCancelled: The attempt was called off.
-        """
-        failures = 0
-        while True:
-            self.check()
-            try:
-                return ask()
-            except (StoreError, OSError) as error:
-                if self.support.threads is None:
-                    _log.error("workflow %s: %r: %s; its lease will expire", self.job.id, self.client, error)
-                    raise self.end(Dropped()) from error
-                pause = doubled(_FIRST_RETRY, failures, _LONGEST_RETRY)
-                failures += 1
-                _log.error("workflow %s: %r: %s; again in %.1f s", self.job.id, self.client, error, pause)
-                self._pause(pause)
-
-    def history(self) -> dict[str, Promise]:
-        """Read what is recorded of the job.
-
-        Raises:
-            RunEnded: The run is over.
-            JobCancelled: The attempt was called off.
-        """
-        return self._answered(lambda: read_history(self.client, self.job.id))
-
     # -- waiting -------------------------------------------------------------------------------------------------------------------
 
     def _wait(self, wait: Wait) -> Promise:
@@ -407,7 +309,7 @@ class ThreadRun(Run):
         if isinstance(answer, ResonateError):
             raise Refused(answer)
         if isinstance(answer, Promise):
-            self.records[answer.id] = answer
+            self.keep(answer)
 
     def _suspend(self, waits: Sequence[Wait], made: set[str]) -> None:
         *before, last = waits
@@ -444,9 +346,7 @@ class ThreadRun(Run):
                 if not id.startswith(f"{self.job.id}:"):
                     raise Refused(NotFound(f'promise "{id}" does not exist'))
                 continue
-            self.records[id] = promise
-            if not is_pending(promise):
-                self.begun.discard(id)
+            self.keep(promise)
 
     # -- side by side --------------------------------------------------------------------------------------------------------------
 
@@ -471,12 +371,7 @@ class ThreadRun(Run):
             return [each.outcome() if each.is_done and each._error is None else each._error for each in calls]
         losers = [each for each in calls if not each.is_done]
         self._give_up(losers)
-        open_ids = {id for id, one in self.records.items() if is_pending(one)} | {id for id in self.begun if id not in self.records}
-        cancelled = [
-            {"id": each, "state": "rejected_canceled"}
-            for each in sorted(open_ids)
-            if any(each == loser.id or each.startswith(f"{loser.id}:") for loser in losers)
-        ]
+        cancelled = [step for loser in losers for step in self.cancellations(loser.id)]
         self.record([*cancelled, settled(id, name, "resolved", {"index": calls.index(decided)})])
         return (calls.index(decided), decided.outcome())
 

@@ -18,7 +18,7 @@ from ..transactions import (
 )
 from .calls import Call
 from .failures import StepTimeout
-from .plain import Plain
+from .plain import Plain, async_scope
 from .records import Reader
 from .scope import Scope, scope_here
 from .steps import Step, StepCall, plain_step
@@ -117,7 +117,7 @@ def transaction(function: Callable[..., Any], session: Any, /, *args: Any, **kwa
         1
     """
     made = plain_step(function)
-    scope = scope_here(f"transaction({made.name})")
+    scope = async_scope(f"transaction({made.name})")
     if scope is None:
         in_one = run_in_transaction_async if made.is_async else run_in_transaction
         return Plain(lambda: in_one(session, made.function, args, kwargs))

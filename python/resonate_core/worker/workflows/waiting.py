@@ -349,13 +349,12 @@ class WaitingRun(Run):
 
     def _found(self, promise: Promise) -> None:
         """Keep a promise, and let the branches that wait for it go on, if it is settled."""
-        if is_pending(promise):
-            self.records[promise.id] = promise
-            return
-        self.begun.discard(promise.id)
-        if promise.id.startswith(f"{self.job.id}:"):
-            self.records[promise.id] = promise
-        self._answer(promise.id, promise)
+        if is_pending(promise) or promise.id.startswith(f"{self.job.id}:"):
+            self.keep(promise)
+        else:
+            self.begun.pop(promise.id, None)
+        if not is_pending(promise):
+            self._answer(promise.id, promise)
 
     def _answer(self, id: str, found: Promise | None) -> None:
         for waiter in self._waiters.pop(id, ()):
@@ -379,11 +378,9 @@ class WaitingRun(Run):
 
     async def refresh(self) -> None:
         """Read what the parked branches wait for, which another process may have settled."""
-        ids = [id for id, record in self.records.items() if is_pending(record)]
+        ids = [id for id in self.begun if id in self.records]
         if ids:
-            for promise in await self._read(ids):
-                if promise is not None:
-                    self.records[promise.id] = promise
+            self.note(await self._read(ids))
 
     def _look_later(self) -> None:
         """Look again and again at what a branch waits for while another one works."""

@@ -15,7 +15,7 @@ from ...errors import Invalid
 from ..encoding import payload_encoded
 from ..option_values import text, whole
 from .calls import Call, ResultCall, StoredCall, any_reader
-from .plain import scope_of
+from .plain import awaited_scope_of
 from .records import NAME_TAG
 from .scope import Scope
 
@@ -55,7 +55,7 @@ def sleep(duration: Duration) -> Call[None]:
         ('a year later', 31536000000)
     """
     delay = milliseconds("duration", duration)
-    scope = scope_of("sleep", "use asyncio.sleep or time.sleep")
+    scope = awaited_scope_of("sleep", "use asyncio.sleep or time.sleep")
     return StoredCall(scope, "sleep", any_reader(None, "sleep"), sleep_step("sleep", delay))
 
 
@@ -83,7 +83,7 @@ def sleep_until(instant: int | datetime.datetime) -> Call[None]:
         31536000000
     """
     at = instant_ms("instant", instant)
-    scope = scope_of("sleep_until", "use asyncio.sleep or time.sleep")
+    scope = awaited_scope_of("sleep_until", "use asyncio.sleep or time.sleep")
     return StoredCall(scope, "sleep", any_reader(None, "sleep"), sleep_step("sleep", max(0, at - scope.run.now())))
 
 
@@ -125,7 +125,7 @@ def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, de
         >>> worker.run_until_idle().runs[-1].result
         'yes'
     """
-    scope = scope_of("receive", "a step or a handler has no messages")
+    scope = awaited_scope_of("receive", "a step or a handler has no messages")
     return received(scope, topic, type, timeout, default)
 
 
@@ -188,7 +188,7 @@ def promise(*, type: Any = None, timeout: Duration | None = None, tags: Mapping[
         >>> worker.run_until_idle().runs[-1].result
         'yes'
     """
-    scope = scope_of("promise", "use store.promises.create")
+    scope = awaited_scope_of("promise", "use store.promises.create")
     return promised(scope, type, timeout, tags)
 
 
@@ -244,7 +244,7 @@ def rpc(
         >>> worker.run_until_idle().runs[-1].result
         'hello, ada'
     """
-    return remote_call(scope_of("rpc", "call it by an SDK"), function, args, kwargs, target, timeout, type, version)
+    return remote_call(awaited_scope_of("rpc", "call it by an SDK"), function, args, kwargs, target, timeout, type, version)
 
 
 def remote_call(
@@ -302,5 +302,5 @@ def result(id: str, *, type: Any = None) -> Call[Any]:
         >>> worker.run_until_idle().runs[-1].result
         'done'
     """
-    scope = scope_of("result", "use store.result")
+    scope = awaited_scope_of("result", "use store.result")
     return ResultCall(scope, text("id", id), any_reader(type, f"result of {id}"))
