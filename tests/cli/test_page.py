@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from free_ports import free_port
-from page_shell import CHANGING_IN_CLI, CONSOLE, Done, commands, run_all, same
+from page_shell import CHANGING_IN_CLI, CONSOLE, FILE, Done, commands, run_all, same
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 PORT = re.compile(r"\b8001\b")
@@ -24,9 +24,10 @@ def outputs(asked: list[str], folder: Path) -> list[Done]:
     programs.mkdir()
     work.mkdir()
     # A program and no function of the shell: `kill $!` ends the server itself.
-    program = programs / "resonate-core"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable!r} -m resonate_core "$@"\n')
-    program.chmod(0o755)
+    for name, arguments in (("resonate-core", '-m resonate_core "$@"'), ("python", '"$@"')):
+        program = programs / name
+        program.write_text(f"#!/bin/sh\nexec {sys.executable!r} {arguments}\n")
+        program.chmod(0o755)
     environment |= {"PATH": f"{programs}:{os.environ['PATH']}", "NO_PROXY": "127.0.0.1"}
     return run_all(asked, work, environment)
 
@@ -36,7 +37,7 @@ def outputs(asked: list[str], folder: Path) -> list[Done]:
 def test_the_session(tmp_path: Path) -> None:
     port = str(free_port())
     page = PAGE.read_text(encoding="utf-8")
-    asked = commands(page, CONSOLE)
+    asked = commands(page, CONSOLE, FILE)
     assert len(asked) > 40
     printed = outputs([PORT.sub(port, command.text) for command in asked], tmp_path)
     assert len(printed) == len(asked)

@@ -122,4 +122,34 @@ MUTANTS = [
         "expires < now - self._leeway",
     ),
     Mutant("a token that is not valid yet passes", "server", 'for name in «("nbf", "iat")»:', '("iat",)'),
+    Mutant(
+        "a step that runs is reported at each look",
+        "worker",
+        "if «first_look < look and identity not in self._reported»:",
+        "first_look < look",
+    ),
+    Mutant(
+        "a replay does not know of attempts before the first timer",
+        "worker",
+        "«self._failed = max(self._failed, number)»",
+        "self._failed += 1",
+    ),
+    Mutant(
+        "the span of a step ignores that of the code around it",
+        "worker",
+        "parent = «variables.copy().run(self._contexts.get_current)»",
+        "self._of_workflow",
+    ),
+    Mutant(
+        "a coroutine that was parked continues in its old span",
+        "worker",
+        "if «context.trace is not None»: scope.context.run(context.trace.enter)",
+        "False",
+    ),
+    Mutant(
+        "the failure of a workflow is logged without its traceback",
+        "worker",
+        "if «error is not None and attempt.execution.is_workflow»:",
+        "False",
+    ),
 ]

@@ -175,6 +175,14 @@ def test_the_tree(store: rc.Store) -> None:
     assert {id: call.took(store.now) for id, call in calls.items() if call.kind == "step"} == {"order:2": 2000, "order:3": 500}
 
 
+def test_a_later_attempt_of_a_step_that_runs_at_most_once(store: rc.Store) -> None:
+    version = store.jobs.get("order").version
+    store.jobs.record("order", version, [record("order:8", "wire"), record("order:8:b2", "begun wire", state="resolved")])
+    calls = tree(store)
+    assert calls["order:8:b2"].kind == "own" and [child.id for child in calls["order:8"].children] == ["order:8:b2"]
+    assert not {"order:8:b2"} & {row["id"] for row in rc.display.timeline_data(store)["rows"]}
+
+
 def test_the_copies_of_a_fork_took_no_time(store: rc.Store) -> None:
     store.clock.advance(100 * MINUTE)
     store.jobs.fork("order", "order:3", "again")

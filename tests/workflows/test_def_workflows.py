@@ -1,4 +1,4 @@
-"""`def` workflows: the same rules, in threads. Each wait drops the function, and a replay goes on."""
+"""`def` workflows: the same rules, in threads. Each wait drops the function, and a replay continues."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ def test_waits_live(end: tuple[rc.Store, Worker]) -> None:
 
 @pytest.mark.parametrize("how", ["called", "started", "raced"])
 def test_a_long_retry_takes_no_thread(end: tuple[rc.Store, Worker], how: str) -> None:
-    """Also if the step runs beside the function: the job waits for its timer, and goes on then."""
+    """Also if the step runs beside the function: the job waits for its timer, and continues then."""
     store, worker = end
     ran: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Rule (j): what is not deterministic in a workflow's own code gets a warning with the replacement, by the bytecode of each Python."""
+"""Rule (j): calls in a workflow's own code that are not deterministic give a warning with the replacement, on each Python."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_what_is_called_is_warned_of_and_nothing_else(python: str) -> None:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No code was looked at before."""
+    """No code was read before."""
     monkeypatch.setattr(determinism, "_seen", set())
 
 

@@ -228,7 +228,7 @@ def test_a_running_workflow_of_a_worker_that_stops_is_unwound_and_goes_on_in_ano
 
 
 def test_a_lost_run_writes_nothing_more(live_store: rc.Store) -> None:
-    """Another worker has the job now: what this one does to its end is not recorded, and its outcome is ignored."""
+    """Another worker has the job now: this one records nothing more, and its outcome is ignored."""
     log: list[str] = []
     let_go = threading.Event()
     begun = threading.Event()

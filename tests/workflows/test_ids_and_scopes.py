@@ -60,6 +60,7 @@ def test_calls_are_numbered_from_1_by_the_order_of_the_calls(store: rc.Store, wo
     }
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a call that is never awaited gives a warning
 def test_an_id_is_given_when_it_is_called_and_the_call_begins_when_it_is_awaited(store: rc.Store, worker: Worker) -> None:
     ran: list[str] = []
 

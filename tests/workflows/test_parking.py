@@ -1,4 +1,4 @@
-"""Rule (f): a coroutine that waits stays in its worker, goes on there at the very next version, and is dropped otherwise."""
+"""Rule (f): a coroutine that waits stays in its worker, continues there at the very next version, and is dropped otherwise."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_it_says_which_step_comes_next(store: rc.Store, untouched: Any) -> None:
 
     recorded(store, old, "7")
     found = untouched(lambda: replay(workflow(new), store.workflows.history("w"), "7"))
-    assert str(found) == "goes on with forbidden (w:2)"
+    assert str(found) == "continues with forbidden (w:2)"
     assert not found.next[0].begun
 
 
@@ -145,10 +145,11 @@ def test_an_early_end_a_wrong_type_and_too_many_calls_raise_too(store: rc.Store,
         return await numbered(order)
 
     async def endless(order: str) -> None:
-        await charge(order)
-        receive("approval")
+        await gather(charge(order), marks())
+
+    async def marks() -> None:
         while True:
-            promise()
+            patched("p")
 
     recorded(store, fulfil, "7")
     for code, said in ((ends, "ended after 0 calls"), (typed, "does not fit its type any more")):
@@ -156,7 +157,7 @@ def test_an_early_end_a_wrong_type_and_too_many_calls_raise_too(store: rc.Store,
             replay(workflow(code), History.of(store, "w"))
     monkeypatch.setattr("resonate_core.worker.workflows.scope.MOST_CALLS", 50)
     with pytest.raises(HistoryTooLong):
-        replay(workflow(endless), History.of(store, "w"))
+        replay(workflow(endless), [], "7")
 
 
 def test_branches_are_replayed_each_to_where_it_stands(store: rc.Store, untouched: Any) -> None:
@@ -217,7 +218,7 @@ def test_values_that_are_drawn_child_jobs_and_results(store: rc.Store, untouched
         handle = task.start()
         await gather(handle, result("other"))
 
-    assert str(replay(w, [])) == "goes on with now (replay:1)"
+    assert str(replay(w, [])) == "continues with now (replay:1)"
     store.promises.create("other", timeout=10**9)
     w.using(id="w").delay()
     worker.run_until_idle()
@@ -236,7 +237,7 @@ def test_a_new_mark_is_taken_for_recorded(store: rc.Store) -> None:
 
     recorded(store, old)
     store.workflows.send("w", "a")
-    assert str(replay(workflow(new), History.of(store, "w"))) == "goes on with forbidden (w:3)"
+    assert str(replay(workflow(new), History.of(store, "w"))) == "continues with forbidden (w:3)"
 
 
 def test_a_def(store: rc.Store, untouched: Any) -> None:
@@ -259,8 +260,8 @@ def test_a_def(store: rc.Store, untouched: Any) -> None:
     recorded(store, old, "a")
     assert str(untouched(lambda: replay(workflow(old), History.of(store, "w")))) == "waits for receive a (w:2)"
     fresh = [record for record in History.of(store, "w").records if record.id == "w:1"]
-    assert str(replay(workflow(next_one), fresh, "a")) == "goes on with lower (w:2)"
-    assert str(replay(workflow(raced), fresh, "a")) == "goes on with lower (w:2), promise (w:3)"
+    assert str(replay(workflow(next_one), fresh, "a")) == "continues with lower (w:2)"
+    assert str(replay(workflow(raced), fresh, "a")) == "continues with lower (w:2), promise (w:3)"
     assert replay(workflow(lambda order: blocking.run(str.upper, order)), fresh, "a").result == "A"
     with pytest.raises(NonDeterministic, match="w:1 is lower"):
         replay(workflow(other), fresh, "a")
@@ -360,7 +361,7 @@ def test_a_long_history(store: rc.Store) -> None:
 
 
 def test_two_versions_of_code_on_one_store(store: rc.Store) -> None:
-    """The planted divergence is found, and the mended code passes: before anything runs."""
+    """The planted divergence is found, and the corrected code passes: before anything runs."""
 
     @step
     async def insure(order: str) -> str:

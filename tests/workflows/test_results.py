@@ -99,7 +99,7 @@ def test_values_are_the_same_in_the_first_run_and_in_a_replay(store: rc.Store, w
 
 
 def test_a_step_gives_a_copy_of_what_the_function_returned(store: rc.Store, worker: Worker) -> None:
-    """What is changed later is changed in no record, and so in no replay."""
+    """A later change of the object changes no record, and so no replay."""
     kept: list[list[int]] = []
 
     @step

@@ -287,7 +287,7 @@ def test_a_timeout_is_a_step_timeout(end: tuple[rc.Store, Worker]) -> None:
 
 
 def test_a_step_that_is_cancelled_by_its_own_code_has_failed(end: tuple[rc.Store, Worker]) -> None:
-    """Nobody called the attempt off: that a task of the step was cancelled is a failure of the step, which is recorded."""
+    """The attempt was not called off: a cancelled task of the step is a failure of the step, which is recorded."""
     store, worker = end
     ran: list[int] = []
 

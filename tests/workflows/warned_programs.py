@@ -1,4 +1,4 @@
-"""Code of workflows: what is warned of has a comment that says so, and nothing else is warned of. It runs on each Python."""
+"""Code of workflows: each line that gives a warning has a comment with the call, and no other line gives one."""
 
 # ruff: noqa
 from __future__ import annotations

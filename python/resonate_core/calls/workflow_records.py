@@ -31,8 +31,8 @@ __all__ = [
 ]
 
 #: What a record is: `step` (a function of the program), `retry` (the timer before its next attempt), `job` (a child job), `receive`,
-#: `message`, `call` (of the library: sleep, promise, result, rpc), `own` (what the library keeps for itself: gather, first, patched, now,
-#: uuid4, random), or None: it is no record of a workflow.
+#: `message`, `call` (of the library: sleep, promise, result, rpc), `own` (records of the library for itself: gather, first, patched, now,
+#: uuid4, random, begun), or None: it is no record of a workflow.
 RecordKind = Literal["step", "retry", "job", "receive", "message", "call", "own"]
 
 #: The tag of each job that is a workflow, with the value "true". A search finds workflows by it: the engine keeps the lifecycle of a
@@ -51,7 +51,7 @@ _SETTLED = {
 }
 _RETRY = "retry "
 _OWN = frozenset({"gather", "first", "now", "uuid4", "random"})
-_OWN_WORD = "patched "
+_OWN_WORDS = ("patched ", "begun ")  # the second: a later attempt of a step that runs at most once
 _CALLS = frozenset({"sleep", "promise"})
 _CALL_WORDS = ("result ", "rpc ")
 #: The members of the param of a step.
@@ -192,7 +192,7 @@ def kind_of(promise: Mapping[str, Any]) -> RecordKind | None:
     param = _param_of(promise)
     if "startedAt" in param and param.keys() <= _OF_A_STEP:  # of whatever name
         return "step"
-    if name in _OWN or name.startswith(_OWN_WORD):
+    if name in _OWN or name.startswith(_OWN_WORDS):
         return "own"
     if name.startswith("job "):
         return "job"

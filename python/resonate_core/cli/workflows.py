@@ -1,4 +1,4 @@
-"""``resonate-core workflows``: lists and shows workflows, sends them messages, forks and cancels them."""
+"""``resonate-core workflows``: lists, shows and rehearses workflows, sends them messages, forks and cancels them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from resonate_core.cli.show_workflows import show_steps, step_document
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.tree import tree
 from resonate_core.cli.values import one_of, pairs, payload
+from resonate_core.cli.workflows_rehearse import rehearse
 from resonate_core.errors import Invalid
 
 __all__ = ["app"]
 
-app = group("Workflows: look at them and their steps, send them messages, fork and cancel them.")
+app = group("Workflows: look at them and their steps, rehearse changed code, send them messages, fork and cancel them.")
 
 _LIST = ("id", "queue", "type", "state", "steps", "claimedBy", "sentAt", "endedAt", "error")
 _IDS = Annotated[
@@ -97,6 +98,7 @@ def show(
 
 
 on_store(app, "tree", Access.READ, dialects=DIALECTS[:1])(tree)
+on_store(app, "rehearse", Access.READ, dialects=DIALECTS[:1])(rehearse)
 
 
 @on_store(app, "send", Access.WRITE, dialects=DIALECTS[:1])

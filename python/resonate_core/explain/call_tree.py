@@ -236,11 +236,11 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
 
 
 def _parent(promise: dict[str, Any], known: dict[str, CallNode]) -> str | None:
-    """Return the caller: the one in the tag, else the longest id that this id begins with. A timer before an attempt is below its step."""
+    """Return the caller: the one in the tag, else the longest id that this id begins with. What tells of its attempts is below a step."""
     id, named = promise["id"], tags_of(promise).get(_PARENT)
-    retry = retry_in(promise)
-    if retry is not None and retry.step in known:
-        return retry.step
+    step = str(id).rpartition(":")[0]
+    if step in known and known[step].kind == "step":
+        return step
     if named in known and named != id:
         return str(named)
     return next((id[:end] for end in range(len(id) - 1, 0, -1) if id[end] in ".:" and id[:end] in known), None)

@@ -17,7 +17,7 @@ RERUN_OF = "rerun_of"
 #: The tag with the types of the jobs that it was made from, as a list in JSON, if they are others than its own: those jobs may be deleted.
 RERUN_TYPES = "rerun_types"
 #: The words before a function or a type in the name of a record of a workflow, whose value is that of this function.
-_CALLS = ("job", "rpc", "transaction", "retry")
+_CALLS = ("job", "rpc", "transaction", "retry", "begun")
 #: The tags that name a record above: SDKs set several of them, and a program may set any one alone.
 _ABOVE = (RERUN_OF, "resonate:parent", "resonate:origin", "resonate:branch", "resonate:root", "resonate:prefix")
 

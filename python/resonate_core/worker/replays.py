@@ -25,7 +25,7 @@ from .workflows.scope import Scope
 __all__ = ["History", "NextCall", "Replayed", "replay"]
 
 T = TypeVar("T")
-Outcome = Literal["goes on", "waits", "returns", "raises", "starts over"]
+Outcome = Literal["continues", "waits", "returns", "raises", "starts over"]
 
 #: The parent of a record: its job.
 _PARENT_TAG = "resonate:parent"
@@ -149,12 +149,12 @@ class Replayed:
     """What code does with a history: `str` says it in words.
 
     Attributes:
-        outcome: ``goes on``: it would call something that is not recorded; ``waits``: for something that is pending; ``returns``;
+        outcome: ``continues``: it would call something that is not recorded; ``waits``: for something that is pending; ``returns``;
             ``raises``; ``starts over``.
-        next: The calls at which it stands, by id. Those that have not begun are what it calls next.
+        next: The calls at which it stands, by id. It calls next the ones that have not begun.
         calls: How many calls the code has made.
-        result: What it returns.
-        error: What it raises.
+        result: The result.
+        error: The exception.
     """
 
     outcome: Outcome
@@ -164,8 +164,8 @@ class Replayed:
     error: BaseException | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        if self.outcome == "goes on":
-            return "goes on with " + _said(each for each in self.next if not each.begun)
+        if self.outcome == "continues":
+            return "continues with " + _said(each for each in self.next if not each.begun)
         if self.outcome == "waits":
             return f"waits for {_said(self.next)}"
         if self.outcome == "raises":
@@ -195,7 +195,7 @@ def replay(
         kwargs: As `args`.
 
     Returns:
-        What it does next, or how it ends.
+        Its next calls, or how it ends.
 
     Raises:
         NonDeterministic: The code does not do what is recorded. The message has both names and the place.
@@ -217,7 +217,7 @@ def replay(
         'waits for sleep (l:1)'
         >>> _ = worker.run_until_idle(until=500), store.promises.resolve("l:1")
         >>> str(replay(label, History.of(store, "l")))
-        'goes on with upper (l:2)'
+        'continues with upper (l:2)'
         >>> @rc.worker.Worker().workflow("label")
         ... async def changed(order: str) -> str:
         ...     return await run(str.upper, order)
@@ -311,8 +311,8 @@ def _raised(run: RehearsedRun | RehearsedThreadRun, error: BaseException) -> Rep
         return Replayed("starts over", calls=run.calls)
     if run.suspended and isinstance(error, (RunEnded, asyncio.CancelledError)):
         found = tuple(sorted(run.stands_at.values()))
-        goes_on = any(not each.begun for each in found)
-        return Replayed("goes on" if goes_on else "waits", found, run.calls)
+        continues = any(not each.begun for each in found)
+        return Replayed("continues" if continues else "waits", found, run.calls)
     if not isinstance(error, Exception):
         raise error
     return Replayed("raises", calls=run.calls, error=error)

@@ -70,7 +70,7 @@ class WorkflowRegistry(Listening):
         """Register a workflow; a decorator, with or without arguments.
 
         A workflow is a job whose function is durable. What its steps return is recorded; after a crash, a deploy or a year of sleep
-        the function runs again from its beginning, takes the records and goes on behind the last one. Its effects belong into steps
+        the function runs again from its beginning, takes the records and continues behind the last one. Its effects belong into steps
         (`resonate_core.workflow.step`). The function is an `async def`, or a `def` that imports the calls from
         `resonate_core.workflow.blocking`. Its jobs have the lifecycle `workflow`, unless the options say otherwise.
 

@@ -85,8 +85,8 @@ def gather(*awaitables: Awaitable[T], return_exceptions: bool = False) -> Call[l
 def gather(*awaitables: Awaitable[Any], return_exceptions: bool = False) -> Any:
     """Run calls, and coroutines of the program, side by side; the results are in their order.
 
-    The first failure is recorded and raised. The others are then cancelled: what they wait for (messages, promises, timers, child
-    jobs), and their code by a CancelledError. Branches share no state that changes: their order is not replayed.
+    The first failure is recorded and raised. The others are then cancelled: their messages, promises, timers and child jobs, and
+    their code by a CancelledError. Branches share no state that changes: their order is not replayed.
 
     Args:
         awaitables: Calls of the workflow, and coroutines, each of which numbers its calls by itself.
@@ -131,10 +131,10 @@ def first(*awaitables: Awaitable[T]) -> Call[tuple[int, T]]:
         >>> @worker.workflow("approve")
         ... async def approve() -> str:
         ...     index, answer = await first(receive("approval", type=str), sleep(timedelta(days=3)))
-        ...     return answer if index == 0 else "nobody answered"
+        ...     return answer if index == 0 else "no answer"
         >>> _ = approve.delay()
         >>> worker.run_until_idle(advance=True).runs[-1].result
-        'nobody answered'
+        'no answer'
     """
     if not awaitables:
         raise Invalid("first takes at least one awaitable, got none")

@@ -245,7 +245,7 @@ def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, de
         topic: Its name.
         type: What a message is converted to.
         timeout: How long it waits, in ms or as a timedelta; None: for ever.
-        default: What it returns if none has come in this time.
+        default: The value if none has come in this time.
 
     Raises:
         TimeoutError: None has come in this time, and there is no default.

@@ -170,7 +170,7 @@ class Branches(Call[Any]):
         return self._outcome(decided, self._branches.index(decided))
 
     async def _decide(self, run: BranchRunner, decided: _Branch) -> None:
-        """Record which branch has decided, before the code of the others is cancelled: what it does then may not change that."""
+        """Record which branch has decided, before the code of the others is cancelled: its cleanup may not change the decision."""
         self._losers = [each for each in self._branches if not each.ended]
         cancelled = [step for each in self._losers for step in each.cancellations(run)]
         index = self._branches.index(decided)

@@ -26,7 +26,7 @@ class Called(NamedTuple):
     Attributes:
         owner: The module or class of which it is an attribute; None: it has a name of its own.
         name: Its name.
-        value: What it is.
+        value: The object itself.
         line: Where.
     """
 

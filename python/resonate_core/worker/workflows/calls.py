@@ -29,7 +29,7 @@ class Call(Generic[T]):
 
     Args:
         scope: Where it is made.
-        name: What is called.
+        name: The name of the call.
 
     Attributes:
         id: Of its record.
@@ -162,12 +162,12 @@ class StoredCall(Call[T]):
 
     Args:
         scope: Where it is made.
-        name: What is called.
+        name: The name of the call.
         reader: Of its value.
         step: Makes it, as `job.record` takes it; None: `request` does.
         request: The request that makes it.
-        timed_out: What its value is once its deadline has passed; unset: that is a failure, a `TimeoutError` if `raises` says so.
-        raises: As above.
+        timed_out: Its value once its deadline has passed; unset: that is a failure.
+        raises: Whether that failure is a `TimeoutError`.
     """
 
     __slots__ = ("_raises", "_reader", "_request", "_step", "_timed_out")
@@ -225,7 +225,7 @@ class Recorded(Call[T]):
 
     Args:
         scope: Where it is made.
-        name: What is called.
+        name: The name of the call.
         draw: Returns the value as it is stored.
         reader: Reads it.
     """

@@ -43,7 +43,7 @@ _WAIT = "which holds the worker, and begins anew in each replay"
 _LIMIT = "which ends at another place in each replay"
 _TASK = "in which calls of the workflow raise"
 
-#: What is warned of, by its identity.
+#: The objects whose calls give a warning, by their identity.
 _WARNED: dict[int, _Warned] = {}
 
 

@@ -234,7 +234,7 @@ class AsyncRun(WaitingRun):
 
     async def _invoke(self, step: Invoke) -> Any:
         """Call the function of a step: an asynchronous one here, any other in a thread."""
-        if self.outbox.is_urgent or self._sender is not None:
+        if self.outbox.is_urgent or self._sender is not None or self._is_led:
             await self.send_all()
         support = self.support
         await support.slot.acquire()

@@ -82,7 +82,7 @@ class Dropped(RunEnded):
 
 
 class Parked(RunEnded):
-    """The job waits, and its function stays as it is, to go on when the job is claimed here again. The function does not see this."""
+    """The job waits, and its function stays as it is, to continue when the job is claimed here again. The function does not see this."""
 
 
 class StartedOver(RunEnded):
@@ -98,7 +98,7 @@ class StartedOver(RunEnded):
 
 
 class NonDeterministic(RunEnded):
-    """The function did not do in a replay what is recorded. Its job is archived, until the code is mended and the job is run again."""
+    """The function did not do in a replay what is recorded. Its job is archived, until the code is corrected and the job is run again."""
 
     code = "NonDeterministic"
 

@@ -25,7 +25,7 @@ class InContext:
     """Awaits in context variables of its own.
 
     Args:
-        awaitable: What is awaited.
+        awaitable: The awaitable.
         context: The variables.
     """
 

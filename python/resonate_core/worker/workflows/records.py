@@ -1,4 +1,4 @@
-"""A record of a call: what it says was called, and its value as the annotated type."""
+"""A record of a call: the name of the call, and its value as the annotated type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that take what is recorded and stop where the code would go on: no step runs, and nothing is written."""
+"""Runs that take the records and stop where the code would continue: no step runs, and nothing is written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NextCall(NamedTuple):
 
     Attributes:
         id: Of its record.
-        name: What is called.
+        name: The name of the call.
         begun: Whether something of it is recorded: it waits for a message, a promise, a child job, a timer or its next attempt. Otherwise
             it begins when the workflow is run.
         place: File and line of the code.
@@ -134,7 +134,7 @@ class RehearsedThreadRun(ThreadRun):
         self.stands_at: dict[str, NextCall] = {}
 
     def begin(self, call: Call[Any]) -> None:
-        """Begin nothing: it stands there if somebody asks for its outcome."""
+        """Begin nothing. The code stops when it asks for the outcome."""
 
     def perform(self, call: Call[Any]) -> Any:
         """Take the outcome from the record; end at a call that has none."""

@@ -32,11 +32,13 @@ class Sent:
 
     Attributes:
         requests: In order.
+        leads: Whether others may wait for something of it: they must not be sent before it.
     """
 
-    __slots__ = ("_children", "_own", "_records", "requests")
+    __slots__ = ("_children", "_own", "_records", "leads", "requests")
 
-    def __init__(self) -> None:
+    def __init__(self, leads: bool) -> None:
+        self.leads = leads
         self.requests: list[Request[Any]] = []
         self._records: list[int] = []
         self._children: dict[int, ChildCall[Any]] = {}
@@ -104,8 +106,8 @@ class Outbox:
 
     def take(self, steps: Sequence[Step] = (), own: Request[Any] | None = None) -> Sent:
         """Take all that is to be sent, then these steps, then this request."""
+        sent, run = Sent(bool(self._waiting)), self._run
         waiting, self._waiting, self.is_urgent = [*self._waiting, *steps], [], False
-        sent, run = Sent(), self._run
         together: list[Step] = []
 
         def end_steps() -> None:

@@ -18,7 +18,7 @@ from .records import NAME_TAG, PATCHED, Step, is_pending, name_of, settled
 
 __all__ = ["MOST_CALLS", "Run", "Scope", "current_scope", "place_outside", "scope_here"]
 
-#: What is known of a call inside of which other calls are recorded, and that has no record itself.
+#: The name of a call that has no record itself, and inside of which other calls are recorded.
 BRANCHES = "gather or first"
 
 #: The most calls of one run.
@@ -45,7 +45,7 @@ def place_of_code(code: CodeType) -> str:
 
 
 class Run:
-    """One run of a workflow's function: what is recorded of it, and what it adds.
+    """One run of a workflow's function: its records, and those that it adds.
 
     Args:
         context: Of the attempt.
@@ -181,7 +181,7 @@ class Scope:
         """Return the id of the next call.
 
         Args:
-            name: What is called.
+            name: The name of the call.
 
         Raises:
             NonDeterministic: Another call is recorded here.
@@ -244,7 +244,7 @@ class Scope:
         """Check, when its code has ended, that it made all calls that are recorded.
 
         Args:
-            error: What it has raised; None: it has returned.
+            error: The exception that it has raised; None: it has returned.
 
         Raises:
             NonDeterministic: It did not.
@@ -270,7 +270,7 @@ def scope_here(called: str) -> Scope | None:
     """Return the scope of a call; None: the call is a plain one, outside of workflows, in a step, or in the cleanup of a cancelled run.
 
     Args:
-        called: What is called, for messages.
+        called: The name of the call, for messages.
 
     Raises:
         RuntimeError: It is made in another asyncio task or thread than the workflow's.

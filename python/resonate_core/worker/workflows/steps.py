@@ -111,7 +111,7 @@ class Step:
 
         Args:
             name: Under which its results are recorded.
-            function: What is called; the `original` one stays.
+            function: The function; the `original` one stays.
         """
         other = copy.copy(self)
         other.name, other.function = name, function
@@ -244,7 +244,7 @@ class StepCall(Call[R]):
     def _logged(
         self, failure: Mapping[str, Any], attempt: int, error: BaseException | None = None, again_in: int | None = None
     ) -> str:
-        """Log a failed attempt with its traceback; return the line that says so."""
+        """Log a failed attempt with its traceback; return the line about it."""
         line = raised_line(self.step.name, self.id, attempt, f"{failure['code']}: {failure['message']}", again_in)
         named = {"job": self.run.job.id, "step": self.id, "attempt": attempt}
         _log.warning("workflow %s: %s", self.run.job.id, line, exc_info=error, extra=named)

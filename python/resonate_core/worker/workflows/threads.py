@@ -1,4 +1,4 @@
-"""Runs the function of a `def` workflow in its thread. At a wait the job is suspended and the function is dropped; a replay goes on."""
+"""Runs the function of a `def` workflow in its thread. At a wait the job is suspended and the function is dropped; a replay continues."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MOST_AWAITED = 10_000
 
 
 class _Later(BaseException):
-    """A step in a thread of its own waits: its thread ends, and another one goes on with it once a promise is settled.
+    """A step in a thread of its own waits: its thread ends, and another one continues once a promise is settled.
 
     Args:
         id: Of the promise.
@@ -50,7 +50,7 @@ class _Later(BaseException):
 
 
 class _GivenUp(BaseException):
-    """A step in a thread of its own has lost against another one: what it does is not heard any more."""
+    """A step in a thread of its own has lost against another one: its outcome is ignored."""
 
 
 class ThreadRun(ThreadRequests):
@@ -164,7 +164,7 @@ class ThreadRun(ThreadRequests):
                     self._given_up.add(thread.ident)
 
     def _go_on(self) -> list[str]:
-        """Go on with the steps that waited for what is settled now; return what the others wait for."""
+        """Continue the steps whose promise is settled now; return the promises of the others."""
         with self._lock:
             due = [call for call, id in self._later.items() if self._is_settled(id)]
             for call in due:

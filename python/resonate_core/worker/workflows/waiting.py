@@ -74,6 +74,7 @@ class WaitingRun(Run):
         self._waiters: dict[str, list[_Waiter]] = {}
         self._foreign: dict[Any, Any] = {}  # what branches wait for besides calls
         self._sender: asyncio.Task[None] | None = None
+        self._leading: asyncio.Task[list[Any]] | None = None  # the last requests that lead
         self._looking: asyncio.TimerHandle | None = None
         self._main: asyncio.Task[Any] | None = None
         self._suspending = False  # whether the store is asked to suspend the job
@@ -107,6 +108,7 @@ class WaitingRun(Run):
             await self._sender
         while self.outbox:
             await self._send(self.outbox.take())
+        await self._behind_leading()
 
     def soon(self, steps: Iterable[Step]) -> None:
         """Send steps without a wait for them."""
@@ -136,11 +138,36 @@ class WaitingRun(Run):
             self._suspend_soon()
 
     async def _send(self, sent: Sent) -> tuple[list[Promise], Any]:
-        answers = await self._sent(sent.requests)
+        answers = await self._in_order(sent)
         try:
             return sent.answered(self, answers)
         except NotHeld:
             await self._lost()
+
+    async def _in_order(self, sent: Sent) -> list[Any]:
+        """Send requests after those that lead. The cancellation of a branch does not end what others may wait for."""
+        if not self.client.blocking:
+            return await self._sent(sent.requests)
+        if not sent.leads:
+            await self._behind_leading()
+            return await self._sent(sent.requests)
+        leading = self._leading = self.loop.create_task(self._sent_after(self._leading, sent.requests))
+        leading.add_done_callback(_seen)
+        return await asyncio.shield(leading)
+
+    async def _sent_after(self, before: asyncio.Task[Any] | None, requests: Sequence[Request[Any]]) -> list[Any]:
+        if before is not None:
+            await asyncio.wait({before})
+        return await self._sent(requests)
+
+    @property
+    def _is_led(self) -> bool:
+        """Whether requests that lead have no answer yet."""
+        return self._leading is not None and not self._leading.done()
+
+    async def _behind_leading(self) -> None:
+        while (leading := self._leading) is not None and not leading.done():
+            await asyncio.wait({leading})
 
     async def _lost(self) -> NoReturn:
         """End the run, since its job does not run here any more. If it was cancelled, the code gets a CancelledError and cleans up.
@@ -266,6 +293,9 @@ class WaitingRun(Run):
 
     async def _make(self, wait: Wait) -> None:
         """Have the promise made, while other branches work."""
+        if not self.outbox and wait.request is None:  # it is there, or under way
+            await self._behind_leading()
+            return
         _, answer = await self._send(self.outbox.take((), wait.request))
         if wait.request is not None:
             self._take_made(wait, answer)
@@ -294,7 +324,7 @@ class WaitingRun(Run):
             ids = list(self._waiters)[:_MOST_AWAITED]
             sent = self.outbox.take((), None if wait is None else wait.request)
             self.outbox.suspend(sent, ids, self.context.progress)
-            answers = await self._sent(sent.requests)
+            answers = await self._in_order(sent)
             try:
                 _, answer = sent.answered(self, answers[:-1])
             except NotHeld:
@@ -446,3 +476,9 @@ def log_failure(task: asyncio.Task[Any]) -> None:
     """Log what a task of the library itself has raised."""
     if not task.cancelled() and task.exception() is not None:
         _log.error("a workflow could not look at what it waits for", exc_info=task.exception())
+
+
+def _seen(task: asyncio.Task[Any]) -> None:
+    """Take the exception of a task that nobody may wait for any more."""
+    if not task.cancelled():
+        task.exception()

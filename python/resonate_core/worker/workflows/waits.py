@@ -106,7 +106,7 @@ def receive(topic: str, *, type: Any = None, timeout: Duration | None = None, de
         topic: Its name, without a colon.
         type: What a message is converted to, as an annotation would.
         timeout: How long it waits, in ms or as a timedelta; None: for ever.
-        default: What it returns if none has come in this time.
+        default: The value if none has come in this time.
 
     Raises:
         Invalid: The topic is empty or has a colon.
