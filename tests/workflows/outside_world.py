@@ -100,10 +100,10 @@ class Outside:
 
     # -- what the program asks for ---------------------------------------------------------------------------------------
 
-    def hand(self, key: str, id: str, outcome: str, value: Any, delay: int) -> None:
-        """Take the id of a promise, to settle it later."""
+    def hand(self, key: str, id: str, outcome: str, value: Any, delay: int, early: bool = False) -> None:
+        """Take the id of a promise, to settle it later; `early`: it may not be made yet."""
         if outcome != "timeout":
-            self._later(delay, key, "settle", id, outcome, value)
+            self._later(delay, key, "settle_early" if early else "settle", id, outcome, value)
 
     def demand(self, id: str, topic: str, value: Any, delay: int) -> None:
         """Send a message later, which the workflow waits for."""
@@ -135,6 +135,13 @@ class Outside:
             promises.reject(id, "refused")
         else:
             promises.cancel(id)
+
+    def _settle_early(self, id: str, outcome: str, value: Any) -> None:
+        try:
+            self._settle(id, outcome, value)
+        except rc.errors.NotFound:
+            self._number += 1
+            self._later(1000, (id, self._number), "settle_early", id, outcome, value)
 
     def _send(self, id: str, topic: str, value: Any) -> None:
         self.store.jobs.send(id, topic, value, key="once")

@@ -200,8 +200,8 @@ class _Interpreter:
             await run(self.hand, node, made.id, run_)
         return await made
 
-    def hand(self, node: Node, id: str, run: str) -> None:
-        self.outside.hand(f"{node['key']}{run}", id, node["outcome"], node["key"], node["ms"])
+    def hand(self, node: Node, id: str, run: str, early: bool = False) -> None:
+        self.outside.hand(f"{node['key']}{run}", id, node["outcome"], node["key"], node["ms"], early)
 
     async def single(self, node: Node, run_: str, job: str) -> Any:
         """A simple call as a branch that is no coroutine, unless it is a promise, which is handed out."""
@@ -285,7 +285,7 @@ class _Interpreter:
         """A call for `asyncio.gather`, which calls from its own tasks must not be made in: a promise is handed out by the code."""
         made = self.call(node, run_, job)
         if node["do"] == "promise":
-            self.hand(node, made.id, run_)
+            self.hand(node, made.id, run_, early=True)
         return made
 
     def cancelled(self, node: Node, run_: str) -> Any:

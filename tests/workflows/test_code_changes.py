@@ -1,4 +1,4 @@
-"""Rule (b): code that does not do what is recorded ends the run; the job is archived, and goes on once the code is mended."""
+"""Rule (b): code that does not do what is recorded ends the run; the job is archived, and continues once the code is corrected."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workflow_runs import drained, error_of, records
 
 import resonate_core as rc
 from resonate_core.worker import Worker
-from resonate_core.workflow import first, gather, receive, run, sleep, step
+from resonate_core.workflow import StepFailed, first, gather, receive, run, sleep, step
 
 THIS = Path(__file__).name
 
@@ -70,7 +70,7 @@ def diverged(store: rc.Store, code: Callable[..., Any], id: str = "w") -> str:
 
 
 def mended(store: rc.Store, code: Callable[..., Any], id: str = "w") -> Any:
-    """The result of the archived workflow, once the code is mended and the job is run again."""
+    """The result of the archived workflow, once the code is corrected and the job is run again."""
     store.jobs.run(id)
     ended = drained(deployed(store, code))[-1]
     assert ended.outcome == "completed", ended
@@ -233,18 +233,52 @@ def test_a_value_that_fits_its_type_no_more_is_an_error(store: rc.Store) -> None
 
 
 @pytest.mark.parametrize("parked", [False, True])
-def test_a_message_that_does_not_fit_names_the_place_where_it_is_awaited(store: rc.Store, parked: bool) -> None:
-    async def code() -> int:
-        count: int = await receive("count", type=int)  # the place
-        return count
+def test_a_message_that_does_not_fit_is_a_failure_and_no_change_of_the_code(store: rc.Store, parked: bool) -> None:
+    seen: list[str] = []
+
+    async def code() -> str:
+        try:
+            await receive("count", type=int)
+        except StepFailed as failed:
+            seen.append(f"{failed.code}: {failed.message}")
+        await sleep(1000)
+        return "asked again"
 
     worker = deployed(store, code)
     worker.enqueue("w", id="w")
     if parked:
         worker.run_until_idle()
     store.workflows.send("w", "count", "five")
-    ended = drained(worker)[-1]
+    assert drained(worker)[-1].result == "asked again"
+    assert set(seen) == {"InvalidValue: the value of w:1 (receive count) does not fit its type: Expected `int`, got `str`"}
+
+
+def test_the_result_of_a_child_that_fits_no_more_names_the_place_where_it_is_awaited(store: rc.Store) -> None:
+    def version(count: Callable[[], Any]) -> tuple[Worker, Callable[..., Any]]:
+        worker = Worker(store)
+        task = worker.task("count")(count)
+
+        @worker.workflow("w")
+        async def w() -> Any:
+            found = await task.call()  # the place
+            await sleep(1000)
+            return found
+
+        return worker, w.function
+
+    def text() -> str:
+        return "five"
+
+    def number() -> int:
+        return 5
+
+    old, _ = version(text)
+    old.enqueue("w", id="w")
+    old.run_until_idle()
+    new, code = version(number)
+    ended = drained(new)[-1]
     assert ended.error is not None and ended.error.code == "NonDeterministic"
+    assert "(job count) does not fit its type any more" in ended.error.message
     assert f"{THIS}:{line_of(code, 'the place')}" in ended.error.message
 
 

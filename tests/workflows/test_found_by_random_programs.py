@@ -14,7 +14,7 @@ from workflow_runs import last, states
 import resonate_core as rc
 from resonate_core.testing import World, simulate
 from resonate_core.worker import JobError, Worker
-from resonate_core.workflow import StepFailed, blocking, first, gather, promise, receive, result, run, sleep, step
+from resonate_core.workflow import StepFailed, blocking, first, gather, patched, promise, receive, result, run, sleep, step
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -184,3 +184,57 @@ def test_what_is_cancelled_before_it_is_made_has_its_name() -> None:
 
     for seed in range(40):
         assert simulate(scenario, seed=seed).value == 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_nothing_overtakes_what_a_run_has_to_send(seed: int) -> None:
+    """Branches share what is to be sent. One that sent it late was overtaken by another one.
+
+    Then a promise did not exist when its id was handed out or waited for, and a later record came before the mark of `patched`.
+    """
+    handed: list[str] = []
+
+    def make_worker(store: Any) -> Worker:
+        worker = Worker(store, lease=10_000)
+
+        @worker.task("child", max_retries=100)
+        async def child() -> str:
+            return "child"
+
+        def hand_out(id: str) -> None:
+            store.of_simulation.promises.get(id)
+            handed.append(id)
+
+        async def asks(name: str) -> str:
+            if patched(name):
+                made = promise(type=str)
+                await run(hand_out, made.id)
+                return await made
+            return "old"
+
+        @worker.workflow("w")
+        async def w() -> list[Any]:
+            patched("first")
+            asked, waits = await gather(
+                gather(asks("a"), asks("b")), gather(child.call(), receive("no", timeout=50, default="none"))
+            )
+            lost, _ = await first(sleep(1), promise(), receive("never"))
+            patched("last")
+            return [*asked, *waits, lost]
+
+        return worker
+
+    async def scenario(world: World) -> Any:
+        world.worker("a", make_worker)
+        world.worker("b", make_worker)
+        world.faults(delay=0.4, lose_request=0.1, lose_reply=0.1, crash=0.05)
+        await world.call("w", "w")
+        while world.store.promises.get("w").state == "pending":
+            await world.sleep("10 s")
+            for id in handed:
+                with contextlib.suppress(rc.errors.Conflict):
+                    world.store.promises.resolve(id, "yes")
+            assert world.now < timedelta(days=30) / timedelta(milliseconds=1), "it is stuck"
+        return world.store.promises.get("w").value.json()
+
+    assert simulate(scenario, seed=seed).value == ["yes", "yes", "child", "none", 0]

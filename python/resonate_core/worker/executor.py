@@ -310,6 +310,10 @@ class Executor:
         self._running.clear()
         self._wake.set()
 
+    def parked_code(self) -> list[Any]:
+        """Return the coroutines of workflows that wait."""
+        return self._workflows.parked_code()
+
     async def drop_workflows(self) -> None:
         """Let go of the workflows that wait; what their cleanup awaits has as long as a cancelled attempt."""
         await self._workflows.drop_all(CANCEL_TIMEOUT)

@@ -158,6 +158,11 @@ class Worker(Registry):
         found = None if session is None else session.standstill  # read once: the thread of the loop may set it to None
         return None if found is None else found.sentence()
 
+    def _parked_code(self) -> list[Any]:
+        """Return the coroutines of workflows that wait in this process. A simulator lets go of them when the process crashes."""
+        session = self._runner.session
+        return [] if session is None else session.executor.parked_code()
+
     @property
     def _takes_time(self) -> bool:
         """Whether the client is opened by a connection or a file."""

@@ -18,8 +18,24 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from ...worker.workflows.branches import Branch, Branches
+from ...worker.workflows.scope import Scope
+
 __all__ = ["abandon"]
 
+
+async def _nothing() -> None:
+    pass
+
+
+def _wrapper() -> type:
+    made = _nothing()
+    wrapper = type(made.__await__())
+    made.close()
+    return wrapper
+
+
+_COROUTINE_WRAPPER = _wrapper()
 _SUSPENDABLE = frozenset([types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType])
 #: What a frame refers to, that may lead to a suspended generator of its own: context managers that it is inside of. Types are compared
 #: and not asked by isinstance, which is ten times slower for those of contextlib.
@@ -35,6 +51,10 @@ _LEADING = frozenset(
         contextlib.closing,
         contextlib._GeneratorContextManager,
         contextlib._AsyncGeneratorContextManager,
+        _COROUTINE_WRAPPER,  # of a coroutine that is awaited by its `__await__`
+        Branches,  # of a workflow: their coroutines may not have begun
+        Branch,
+        Scope,
     ]
 )
 _FOLLOWED = _SUSPENDABLE | _LEADING | {types.FrameType}  # before Python 3.11, what a coroutine awaits is referred to by its frame
@@ -47,10 +67,6 @@ _kept: list[object] = []
 def _mark(suspended: object) -> None:
     word = ctypes.c_size_t.from_address(id(suspended) - _WORD)
     word.value |= 1
-
-
-async def _nothing() -> None:
-    pass
 
 
 @functools.cache

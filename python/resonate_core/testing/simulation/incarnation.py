@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any
 
@@ -35,7 +35,21 @@ class Incarnation:
         skew: How far its clock is ahead, in ms.
     """
 
-    __slots__ = ("dead", "dying", "end", "line", "line_busy", "line_name", "mortal", "name", "number", "skew", "tasks", "unwinds")
+    __slots__ = (
+        "dead",
+        "dying",
+        "end",
+        "line",
+        "line_busy",
+        "line_name",
+        "mortal",
+        "name",
+        "number",
+        "parked",
+        "skew",
+        "tasks",
+        "unwinds",
+    )
 
     def __init__(self, name: str, number: int = 0) -> None:
         self.name = name
@@ -49,6 +63,7 @@ class Incarnation:
         self.skew = 0
         self.tasks: list[asyncio.Task[Any]] = []  # kept once it is dead
         self.unwinds = False  # whether a function runs that `Crashed` may end
+        self.parked: Callable[[], Iterable[object]] = tuple  # coroutines that no task waits for
         self.end: Callable[[], None] = _never
 
     def __repr__(self) -> str:
@@ -58,7 +73,7 @@ class Incarnation:
         """End this incarnation. Its tasks are kept and never run again, not even when they are freed."""
         self.dead = True
         self.tasks = tasks
-        frames = []
+        frames: list[object] = list(self.parked())
         for task in tasks:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             coroutine = task.get_coro()

@@ -53,6 +53,7 @@ class Population(Mishaps):
 
         def begin(incarnation: Incarnation) -> Coroutine[Any, Any, None]:
             worker = self._made(make_worker, incarnation)
+            incarnation.parked = worker._parked_code
             for task in worker.tasks.values():
                 self._tasks.setdefault(task.function, task)
                 self._tasks.setdefault(task.type, task)

@@ -16,7 +16,7 @@ from .failures import RunEnded
 from .records import Step, settled
 from .scope import Scope
 
-__all__ = ["BranchRunner", "Branches"]
+__all__ = ["Branch", "BranchRunner", "Branches"]
 
 
 class BranchRunner(Protocol):
@@ -56,7 +56,7 @@ class BranchRunner(Protocol):
         """End the run, since the function did not do what is recorded."""
 
 
-class _Branch:
+class Branch:
     """One branch: a call, or a coroutine with a scope of its own.
 
     Attributes:
@@ -135,18 +135,18 @@ class Branches(Call[Any]):
         super().__init__(scope, name)
         self._first = first
         self._return_exceptions = return_exceptions
-        self._branches: list[_Branch] = []
-        self._losers: list[_Branch] = []
+        self._branches: list[Branch] = []
+        self._losers: list[Branch] = []
         for at, each in enumerate(awaitables):
             if isinstance(each, Call):
                 each.is_begun = True
-                self._branches.append(_Branch(each, None))
+                self._branches.append(Branch(each, None))
                 continue
             coroutine: Any = each
             warn_of_coroutine(coroutine, scope.run.job.type)
             branch = Scope(scope.run, f"{self.id}:{at}", scope.context.copy(), coroutine.cr_code)
             branch.coroutine = coroutine
-            self._branches.append(_Branch(None, branch))
+            self._branches.append(Branch(None, branch))
 
     def read(self, record: Any) -> Any:
         """As of `Call`."""
@@ -169,7 +169,7 @@ class Branches(Call[Any]):
             await run.record(late)
         return self._outcome(decided, self._branches.index(decided))
 
-    async def _decide(self, run: BranchRunner, decided: _Branch) -> None:
+    async def _decide(self, run: BranchRunner, decided: Branch) -> None:
         """Record which branch has decided, before the code of the others is cancelled: its cleanup may not change the decision."""
         self._losers = [each for each in self._branches if not each.ended]
         cancelled = [step for each in self._losers for step in each.cancellations(run)]
@@ -193,22 +193,22 @@ class Branches(Call[Any]):
             raise run.diverged(f"branch {index} of {self.id} has not failed, and its failure is recorded: the code has changed")
         return self._outcome(decided, index)
 
-    def _outcome(self, decided: _Branch, index: int) -> Any:
+    def _outcome(self, decided: Branch, index: int) -> Any:
         if decided.error is not None:
             raise decided.error
         return (index, decided.value)
 
-    def _decides(self, branch: _Branch) -> bool:
+    def _decides(self, branch: Branch) -> bool:
         return self._first or (branch.error is not None and not (self._return_exceptions and isinstance(branch.error, Exception)))
 
-    async def _run_all(self, run: BranchRunner) -> _Branch | None:
+    async def _run_all(self, run: BranchRunner) -> Branch | None:
         """Run the branches until one decides; return it. None: all have ended, and none has decided."""
         open_branches = [each for each in self._branches if not each.ended]
-        ended: deque[_Branch] = deque()
+        ended: deque[Branch] = deque()
         over: list[RunEnded] = []
         wake: asyncio.Future[None] | None = None
 
-        async def run_one(branch: _Branch) -> None:
+        async def run_one(branch: Branch) -> None:
             try:
                 await branch.run(run)
             except RunEnded as error:

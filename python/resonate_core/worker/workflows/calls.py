@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ..._core import Promise
 from ...errors import Invalid
 from ..conversion import Unfit
-from .failures import failed, failure_of, failure_of_job
+from .failures import StepFailed, failed, failure_of, failure_of_job
 from .operations import Performance, Record, Refused, Wait
 from .records import NAME_TAG, Reader, Step, settled
 from .scope import Scope
@@ -40,6 +40,9 @@ class Call(Generic[T]):
 
     by_record = True
     """Whether its settled record alone is its outcome."""
+
+    is_from_outside = False
+    """Whether others make its value: a wrong one is a failure of the call, and no change of the code."""
 
     failure_of = staticmethod(failure_of)
     """Returns the exception for its record."""
@@ -126,7 +129,7 @@ class Call(Generic[T]):
         """Return the value of a settled record as the annotated type.
 
         Raises:
-            StepFailed: It was not resolved.
+            StepFailed: It was not resolved; or it is from outside, and does not fit the type (code InvalidValue).
             NonDeterministic: It does not fit the type.
         """
         if record.state != "resolved":
@@ -134,6 +137,9 @@ class Call(Generic[T]):
         try:
             return reader.read(record.value)
         except Unfit as error:
+            if self.is_from_outside:
+                text = f"the value of {self.id} ({self.name}) does not fit its type: {error}"
+                raise StepFailed("InvalidValue", text) from error
             raise self.run.diverged(
                 f"the value of {self.id} ({self.name}) does not fit its type any more, at {self.run.place_of(self.id)}: {error}; keep "
                 "the type, or branch by patched()"
@@ -171,6 +177,8 @@ class StoredCall(Call[T]):
     """
 
     __slots__ = ("_raises", "_reader", "_request", "_step", "_timed_out")
+
+    is_from_outside = True
 
     NO_DEFAULT: Any = _UNSET
 
@@ -258,6 +266,8 @@ class ResultCall(Call[T]):
     """
 
     __slots__ = ("_reader", "of")
+
+    is_from_outside = True
 
     def __init__(self, scope: Scope, of: str, reader: Reader) -> None:
         if of == scope.run.job.id:

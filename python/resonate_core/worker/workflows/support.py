@@ -24,6 +24,7 @@ class ParkedRun(Protocol):
 
     job: Job
     version: int
+    scopes: dict[str, Any]
 
     def drop(self) -> None:
         """Unwind its coroutines."""
@@ -114,6 +115,10 @@ class WorkflowSupport:
             self._parked.popitem()[1].drop()
         if self.cleanups:
             await asyncio.wait(self.cleanups, timeout=timeout)
+
+    def parked_code(self) -> list[Any]:
+        """Return the coroutines of the runs that are parked."""
+        return [scope.coroutine for run in self._parked.values() for scope in run.scopes.values()]
 
     def close(self) -> None:
         """Drop all runs, and end the threads."""
