@@ -4205,7 +4205,13 @@ class Store(typing.Generic[_ClockOfStore]):
             >>> store.wait("a", timeout=10).value.json()
             42
         """
-    def watch(self, descriptor: typing.SupportsInt | typing.SupportsIndex, *, settled: bool = False, queues: collections.abc.Sequence[str] = []) -> Watch:
+    def watch(
+        self,
+        descriptor: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        settled: bool = False,
+        queues: collections.abc.Sequence[str] = [],
+    ) -> Watch:
         """Write a byte to a descriptor as soon as a message is queued, or a step becomes due earlier than was known.
 
         Commits of this store from any thread wake the descriptor. On PostgreSQL a message or job that another process commits wakes it

@@ -119,7 +119,9 @@ def _live(path: Path, sent: Path, number: int, before: bool) -> None:
         worker = onboarding(store, sent, number, before)
         ends = time.monotonic() + _LONGEST
         with worker:
-            while time.monotonic() < ends and any(job.state not in ("completed", "failed", "archived") for job in store.jobs.search()):
+            while time.monotonic() < ends and any(
+                job.state not in ("completed", "failed", "archived") for job in store.jobs.search()
+            ):
                 time.sleep(0.01)
 
 
