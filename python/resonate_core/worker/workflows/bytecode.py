@@ -65,7 +65,7 @@ def calls_of(code: CodeType, names: Mapping[str, Any], free: Mapping[str, Any]) 
         ...     begun = time.time_ns()
         ...     return map(time.sleep, [begun])
         >>> [(found.owner is time, found.name) for found in calls_of(measured.__code__, {"time": time}, {})]
-        [(True, 'time'), (False, 'map')]
+        [(True, 'time_ns'), (False, 'map')]
     """
     instructions = [one for one in dis.get_instructions(code) if one.opname not in _PADDING]
     local: dict[str, Any] = {}  # what the function itself imports
