@@ -13,7 +13,7 @@ from workflow_runs import drained, error_of, last, records, states
 
 import resonate_core as rc
 from resonate_core.worker import JobError, Retry, Worker
-from resonate_core.workflow import StepFailed, StepInterrupted, StepTimeout, blocking, step
+from resonate_core.workflow import StepFailed, StepInterrupted, blocking, step
 from resonate_core.workflow.blocking import (
     first,
     gather,
@@ -442,63 +442,3 @@ def test_a_losing_step_is_not_waited_for_and_not_tried_again(end: tuple[rc.Store
         let_go.set()
     assert ran == [1]
     assert "1" not in records(store, "w")
-
-
-def test_timeouts_live(end: tuple[rc.Store, Worker]) -> None:
-    store, worker = end
-    let_go = threading.Event()
-
-    @step(timeout=50)
-    def slow() -> None:
-        let_go.wait(60)
-
-    @worker.workflow("w")
-    def w() -> str:
-        try:
-            slow()
-        except StepFailed as failed:
-            return failed.code
-        return "in time"
-
-    w.using(id="w").delay()
-    try:
-        with worker:
-            assert store.result("w", timeout=60) == StepTimeout.__name__
-            let_go.set()
-    finally:
-        let_go.set()
-
-
-def test_a_stopping_worker_drops_it_and_another_goes_on(live_store: rc.Store) -> None:
-    log: list[str] = []
-    begun, let_go = threading.Event(), threading.Event()
-
-    def code(name: str) -> Any:
-        @step(name="slow")
-        def slow() -> str:
-            begun.set()
-            if name == "one":
-                let_go.wait(60)
-            return name
-
-        def w() -> list[str]:
-            try:
-                return [run(str.upper, name), slow(), run(str.lower, name)]
-            except BaseException as error:
-                log.append(type(error).__name__)
-                run(log.append, "it must not run")
-                raise
-
-        return w
-
-    one, other = (Worker(live_store, name=name, poll_interval=20, grace=100) for name in ("one", "other"))
-    task = one.workflow("w")(code("one"))
-    other.workflow("w")(code("other"))
-    task.using(id="w").delay()
-    threading.Timer(0.5, let_go.set).start()
-    with one:
-        until(begun.is_set)
-    until(lambda: bool(log))
-    assert log == ["Dropped"]
-    with other:
-        assert live_store.result("w", timeout=60) == ["ONE", "other", "other"]

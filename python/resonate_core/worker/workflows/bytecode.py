@@ -59,13 +59,13 @@ def calls_of(code: CodeType, names: Mapping[str, Any], free: Mapping[str, Any]) 
         free: The variables of functions around it.
 
     Example:
-        >>> import time
+        >>> import random
         >>> from resonate_core.worker.workflows.bytecode import calls_of
         >>> def measured():
-        ...     begun = time.time_ns()
-        ...     return map(time.sleep, [begun])
-        >>> [(found.owner is time, found.name) for found in calls_of(measured.__code__, {"time": time}, {})]
-        [(True, 'time_ns'), (False, 'map')]
+        ...     begun = random.random()
+        ...     return map(random.seed, [begun])
+        >>> [(found.owner is random, found.name) for found in calls_of(measured.__code__, {"random": random}, {})]
+        [(True, 'random'), (False, 'map')]
     """
     instructions = [one for one in dis.get_instructions(code) if one.opname not in _PADDING]
     local: dict[str, Any] = {}  # what the function itself imports

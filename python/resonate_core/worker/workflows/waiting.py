@@ -15,14 +15,14 @@ from ...errors import Conflict, NotFound, ResonateError, StoreError, Unprocessab
 from ..context import JobContext
 from .calls import Call, ChildCall
 from .failures import Dropped, Parked, RunEnded
-from .foreign import waits_only_for
+from .foreign import log_failure, seen, waits_only_for
 from .operations import Refused, Wait
 from .records import Step, is_pending
 from .requests import NotHeld, Outbox, Sent, read_history, was_cancelled
 from .scope import Run
 from .support import WorkflowSupport
 
-__all__ = ["WaitingRun", "log_failure"]
+__all__ = ["WaitingRun"]
 
 _log = logging.getLogger("resonate_core.workflow")
 _T = TypeVar("_T")
@@ -152,7 +152,7 @@ class WaitingRun(Run):
             await self._behind_leading()
             return await self._sent(sent.requests)
         leading = self._leading = self.loop.create_task(self._sent_after(self._leading, sent.requests))
-        leading.add_done_callback(_seen)
+        leading.add_done_callback(seen)
         return await asyncio.shield(leading)
 
     async def _sent_after(self, before: asyncio.Task[Any] | None, requests: Sequence[Request[Any]]) -> list[Any]:
@@ -470,15 +470,3 @@ class WaitingRun(Run):
             self._main.cancel()
         finally:
             self.busy += busy
-
-
-def log_failure(task: asyncio.Task[Any]) -> None:
-    """Log what a task of the library itself has raised."""
-    if not task.cancelled() and task.exception() is not None:
-        _log.error("a workflow could not look at what it waits for", exc_info=task.exception())
-
-
-def _seen(task: asyncio.Task[Any]) -> None:
-    """Take the exception of a task that nobody may wait for any more."""
-    if not task.cancelled():
-        task.exception()
