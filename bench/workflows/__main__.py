@@ -6,6 +6,7 @@ python -m bench.workflows [--rounds N] [--dbos-python PATH] [--workflows N] [--s
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
@@ -72,8 +73,22 @@ def _postgres() -> Iterator[str | None]:
         yield server.url()
 
 
+def _files(folder: Path, turn: int) -> Callable[[], rc.Store]:
+    """Opens a new file each time."""
+    numbers = itertools.count()
+    return lambda: rc.Store(folder / f"{turn}-{next(numbers)}.db", durability="full")
+
+
+def _schemas(url: str, turn: int) -> Callable[[], rc.Store]:
+    """Opens a new schema each time."""
+    numbers = itertools.count()
+    return lambda: rc.Store(f"{url}?schema=bench_{turn}_{next(numbers)}")
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.workflows", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.workflows", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3, help="of each, the best counts (default 3)")
     parser.add_argument("--dbos-python", type=Path, help="a Python that has dbos; none: DBOS is not measured")
     parser.add_argument("--workflows", type=int, default=2_000, help="of 5 steps each (default 2000)")
@@ -85,12 +100,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="workflows-", dir=arguments.out) as made, _postgres() as url:
         for turn in range(arguments.rounds):
             seen = _ours("memory", rc.Store, arguments.workflows)
-            files = iter(range(100))
-            seen |= _ours("SQLite full", lambda: rc.Store(Path(made) / f"{turn}-{next(files)}.db", durability="full"), arguments.workflows // 4)
+            seen |= _ours("SQLite full", _files(Path(made), turn), arguments.workflows // 4)
             if url is not None:
-                schemas = iter(range(100))
-                fresh = lambda: rc.Store(f"{url}?schema=bench_{turn}_{next(schemas)}")  # noqa: E731
-                seen |= _ours("PostgreSQL", fresh, arguments.workflows // 4)
+                seen |= _ours("PostgreSQL", _schemas(url, turn), arguments.workflows // 4)
                 if arguments.dbos_python is not None:
                     seen |= _dbos(arguments.dbos_python, url, max(20, arguments.workflows // 20))
             with rc.Store(Path(made) / f"replay-{turn}.db") as store:
@@ -101,7 +113,8 @@ def main() -> int:
                 found[name] = min(seen[name], found.get(name, seen[name]))
         if arguments.sleeping:
             with rc.Store(Path(made) / "sleeping.db") as store:
-                found["a sleeping workflow, bytes"], found["beside sleeping workflows, part of a core"] = ours.sleeping(store, arguments.sleeping, 10)
+                size, part = ours.sleeping(store, arguments.sleeping, 10)
+                found |= {"a sleeping workflow, bytes": size, "beside sleeping workflows, part of a core": part}
     every = [Target(_figure("memory", f"steps {way}"), 0.4, _figure("memory", f"plain jobs {way}")) for way in _WAYS]
     every += [Target(_figure("PostgreSQL", f"steps {way}"), 15, _figure("DBOS", f"steps {way}")) for way in _WAYS]
     every.append(Target("replay of 1,000 records, SQLite", 2, "reading and decoding them", at_most=True, unit="ms"))

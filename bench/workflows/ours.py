@@ -125,7 +125,7 @@ def replay(store: rc.Store, records: int) -> tuple[float, float]:
 
 
 def sleeping(store: rc.Store, workflows: int, seconds: float) -> tuple[float, float]:
-    """Returns the bytes that a sleeping workflow costs its worker, and the processor time of a worker beside all of them, as a part of a core."""
+    """Returns the bytes that a sleeping workflow costs its worker, and the part of a core that a worker takes beside all of them."""
     worker = Worker(store, concurrency=100, batch=200)
 
     @worker.workflow("sleeper")

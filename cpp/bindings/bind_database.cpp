@@ -27,6 +27,7 @@ py::typing::Dict<py::str, py::int_> counts() {
   made["round_trips"] = now.round_trips;
   made["lock_timeouts"] = now.lock_timeouts;
   made["lost_commits"] = now.lost_commits;
+  made["listening_workers"] = now.listening_workers;
   return made;
 }
 

@@ -1,7 +1,9 @@
 // store.apply and store.apply_json: whole envelopes, as Python objects or JSON texts.
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
@@ -122,12 +124,9 @@ AnyValue apply_json(const OpenStore& store, py::handle envelope, const OptionalI
 // Whether the data of a reply is one promise, or one job, and nothing else. A message and its receive are promises.
 bool is_one_promise(Kind kind) {
   return kind == Kind::promise_get || kind == Kind::promise_create || kind == Kind::promise_settle ||
-         kind == Kind::register_callback || kind == Kind::register_listener || kind == Kind::job_receive ||
-         kind == Kind::job_send;
+         kind == Kind::register_callback || kind == Kind::register_listener || kind == Kind::job_receive || kind == Kind::job_send;
 }
-bool is_one_job(Kind kind, const Reply& reply) {
-  return is_job(kind) && !is_one_promise(kind) && reply.promise && !reply.jobs;
-}
+bool is_one_job(Kind kind, const Reply& reply) { return is_job(kind) && !is_one_promise(kind) && reply.promise && !reply.jobs; }
 
 PromiseBatch batch_of(const std::vector<RowRef>& rows) {
   PromiseBatch batch;
@@ -135,7 +134,20 @@ PromiseBatch batch_of(const std::vector<RowRef>& rows) {
   return batch;
 }
 
-// The data of an answer: a record, or the promises of a workflow, if it is nothing else, which spares its members; otherwise the members, or the text of a refusal.
+// The jobs of a request that enqueues many, if it has refused none of them.
+std::optional<JobBatch> enqueued(Kind kind, const Reply& reply) {
+  if (kind != Kind::job_enqueue_many) return std::nullopt;
+  JobBatch batch;
+  batch.rows.reserve(reply.jobs->items.size());
+  for (const JobReply::Item& item : reply.jobs->items) {
+    if (item.status != status::kOk) return std::nullopt;
+    batch.rows.push_back(item.row);
+  }
+  return batch;
+}
+
+// The data of an answer: a record, jobs, or the promises of a workflow, if it is nothing else, which spares the members; otherwise
+// the members, or the text of a refusal.
 py::object data_of(const Answer& answer) {
   if (const auto* answered = std::get_if<Answered>(&answer)) {
     const auto& [head, reply] = *answered;
@@ -144,6 +156,7 @@ py::object data_of(const Answer& answer) {
     if (is_one_job(head.kind, reply)) return py::cast(JobRecord{reply.promise});
     if (head.kind == Kind::job_record) return py::cast(batch_of(reply.rows));
     if (head.kind == Kind::job_history) return py::cast(PromisePage{{reply.cursor}, reply.rows});
+    if (std::optional<JobBatch> batch = enqueued(head.kind, reply)) return py::cast(*std::move(batch));
   }
   return dict_of(answer)["data"];
 }

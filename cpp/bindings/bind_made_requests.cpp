@@ -28,10 +28,10 @@ constexpr int kCallerOfFace = 3;  // requests() is called by made(), made() by t
 py::object maker_of(py::handle type, MadeRequests& made) {
   const auto store = std::make_shared<OpenStore>(made);
   const auto is = [type](py::handle other) { return type.is(other); };
+  if (is(py::type::of<Jobs>())) return py::cast(Jobs{store});  // graphs of jobs ask most often
   if (is(py::type::of<Promises>())) return py::cast(Promises{store});
   if (is(py::type::of<Tasks>())) return py::cast(Tasks{store});
   if (is(py::type::of<Schedules>())) return py::cast(Schedules{store});
-  if (is(py::type::of<Jobs>())) return py::cast(Jobs{store});
   if (is(py::type::of<Queues>())) return py::cast(Queues{store});
   throw py::type_error("type must be Promises, Tasks, Schedules, Jobs or Queues, got " + std::string(text_of(type)));
 }

@@ -121,7 +121,7 @@ std::string repr(const StoreHandle& store) {
 
 // --- time -----------------------------------------------------------------------------------------------------------------------
 
-Instant now_of(const StoreHandle& store) {
+Instant now_of_store(const StoreHandle& store) {
   return open(store).without_gil([](Engine& engine) { return engine.now(); });
 }
 
@@ -228,7 +228,7 @@ void bind_life(StoreClass& bound) {
 }
 
 void bind_time(StoreClass& bound) {
-  bound.def_property_readonly("now", &now_of)
+  bound.def_property_readonly("now", &now_of_store)
       .def("tick", &tick, py::arg("now") = py::none(), py::kw_only(), py::arg("limit") = py::none())
       .def("next_due", &next_due);
 }

@@ -20,9 +20,9 @@ Claim claim_of(Reply reply) {
           .preload_cut = reply.preload_cut};
 }
 
-Claim create(const Tasks& self, const Str& id, const OptionalInstant& timeout_at, const Str& pid, const DurationArgument& ttl,
-             const OptionalDuration& timeout, const OptionalStr& target, const AnyValue& param, const StringMapping& headers,
-             const StringMapping& tags, const OptionalStr& idempotency_key) {
+Claim create_task(const Tasks& self, const Str& id, const OptionalInstant& timeout_at, const Str& pid, const DurationArgument& ttl,
+                  const OptionalDuration& timeout, const OptionalStr& target, const AnyValue& param, const StringMapping& headers,
+                  const StringMapping& tags, const OptionalStr& idempotency_key) {
   TaskCreate create{.pid = std::string(text(pid, "pid")),
                     .ttl = duration(ttl, "ttl"),
                     .action = promise_create(*self.store, id, timeout_at, timeout, param, headers, tags, idempotency_key)};
@@ -59,7 +59,7 @@ PromiseRecord fulfill(const Tasks& self, const Str& id, const Int& version, cons
                   .action = promise_settle(text(id, "id"), text(state, "state"), value, headers, idempotency_key)});
 }
 
-TaskRecord get(const Tasks& self, Operation&& operation) { return self.store->run_for_task(std::move(operation)); }
+TaskRecord get_task(const Tasks& self, Operation&& operation) { return self.store->run_for_task(std::move(operation)); }
 
 void run(const Tasks& self, Operation&& operation) { self.store->run(std::move(operation)); }
 
@@ -67,8 +67,8 @@ void heartbeat(const Tasks& self, const Str& pid, const Held& tasks) {
   self.store->run(TaskHeartbeat{.pid = std::string(text(pid, "pid")), .tasks = held<TaskRef>(tasks, "tasks")});
 }
 
-TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalTaskState& state, const OptionalStr& target,
-                const StringMapping& tags, const Int& limit, const OptionalStr& cursor) {
+TaskPage search_tasks(const Tasks& self, const OptionalStr& id, const OptionalTaskState& state, const OptionalStr& target,
+                      const StringMapping& tags, const Int& limit, const OptionalStr& cursor) {
   TaskSearch search{search_query(id, tags, limit, cursor)};
   search.query.filter.state = optional_text(state, "state");
   search.query.filter.target = optional_text(target, "target");
@@ -79,20 +79,20 @@ TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalTaskStat
 constexpr const char* kClaimType = "resonate_core._core.Claim";
 
 void bind_claiming(py::class_<Tasks>& bound) {
-  DescribedMethod<TaskGet, &get>::bind(bound, "get");
+  DescribedMethod<TaskGet, &get_task>::bind(bound, "get");
 
-  KeywordMethod<&create>::bind(bound, "create",
-                               {{{"id", Given::required},
-                                 {"timeout_at", Given::optional},
-                                 {"pid", Given::required_keyword},
-                                 {"ttl", Given::required_keyword},
-                                 {"timeout"},
-                                 {"target"},
-                                 {"param"},
-                                 {"headers"},
-                                 {"tags"},
-                                 {"idempotency_key"}}},
-                               kClaimType);
+  KeywordMethod<&create_task>::bind(bound, "create",
+                                    {{{"id", Given::required},
+                                      {"timeout_at", Given::optional},
+                                      {"pid", Given::required_keyword},
+                                      {"ttl", Given::required_keyword},
+                                      {"timeout"},
+                                      {"target"},
+                                      {"param"},
+                                      {"headers"},
+                                      {"tags"},
+                                      {"idempotency_key"}}},
+                                    kClaimType);
 
   KeywordMethod<&acquire>::bind(
       bound, "acquire",
@@ -100,7 +100,7 @@ void bind_claiming(py::class_<Tasks>& bound) {
       kClaimType);
 
   bound.def("heartbeat", &heartbeat, py::arg("pid"), py::arg("tasks") = py::tuple())
-      .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(),
+      .def("search", &search_tasks, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(),
            py::arg("target") = py::none(), py::arg("tags") = py::none(), py::arg("limit") = 100, py::arg("cursor") = py::none());
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "arguments.hpp"
 #include "bind.hpp"
@@ -87,15 +88,15 @@ void bind_watch(py::module_& module) {
 void bind_store_watch(StoreClass& bound) {
   bound.def(
       "watch",
-      [](const StoreHandle& self, int descriptor, bool settled) {
+      [](const StoreHandle& self, int descriptor, bool settled, const std::vector<std::string>& queues) {
         const std::shared_ptr<CommitNotices> notices = open(self).notices;
         return open(self).without_gil([&](Engine& engine) {
           std::shared_ptr<Watch> watch = engine.watch(descriptor, settled ? Settlements::notify : Settlements::ignored);
-          if (notices && descriptor >= 0) notices->wake(watch);
+          if (notices && descriptor >= 0) notices->wake(watch, queues);
           return watch;
         });
       },
-      py::arg("descriptor"), py::kw_only(), py::arg("settled") = false);
+      py::arg("descriptor"), py::kw_only(), py::arg("settled") = false, py::arg("queues") = std::vector<std::string>());
 }
 
 }  // namespace resonate::python

@@ -14,10 +14,13 @@ void OpenStore::warn_of_tags(const Operation& operation, int level) {
 }
 
 Reply OpenStore::reply_that_says_nothing() {
-  Shared<JobReply> jobs(new JobReply);
-  jobs->queues.push_back(make_shared_value<const Queue>());  // a request on one queue is answered with it
+  static const auto* const nothing = [] {
+    auto* const jobs = new Shared<JobReply>(new JobReply);
+    (*jobs)->queues.push_back(make_shared_value<const Queue>());  // a request on one queue is answered with it
+    return jobs;
+  }();
   Reply reply;
-  reply.jobs = std::move(jobs);
+  reply.jobs = *nothing;
   reply.fenced_status = status::kOk;
   return reply;
 }

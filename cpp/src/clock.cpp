@@ -7,6 +7,7 @@
 #include "resonate/engine.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
+#include "resonate/steady_time.hpp"
 
 namespace resonate {
 
@@ -137,5 +138,7 @@ std::vector<Fired> ManualClock::advance_to_next() {
   tick_due(driven, visit, fired);
   return fired;
 }
+
+std::chrono::steady_clock::time_point steady_time() noexcept { return std::chrono::steady_clock::now(); }
 
 }  // namespace resonate

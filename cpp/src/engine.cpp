@@ -7,6 +7,7 @@
 #include "machine/invariants.hpp"
 #include "machine/key_lengths.hpp"
 #include "machine/machine.hpp"
+#include "machine/news.hpp"
 #include "machine/validate.hpp"
 #include "resonate/interruption.hpp"
 
@@ -14,7 +15,8 @@ namespace resonate {
 
 namespace {
 
-// The most steps of a tick in one transaction, which takes a few ms in a file.
+// The most steps of a tick in one transaction, which takes a few ms in a file. While another caller waits, it takes fewer, as many
+// as a request.
 constexpr std::size_t kStepsOfTick = 256;
 
 Access access_of(const Request& request) { return is_read(request.operation) ? Access::read : Access::write; }
@@ -76,6 +78,7 @@ void Engine::commit(Transaction& transaction) {
     Changes& changes = transaction.set.finish();
     changes.stores_instant = shares_manual_clock_;
     storage_->write(changes);
+    claim_may_find_ = claim_may_find_ || (remote_ && brings_work(changes));
     if (watches_->any()) watches_->notify(changes);
   }
   if (!trace_) return;
@@ -134,6 +137,8 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   Reply reply = options_.check ? run_planned(set, request, kept->operation, now)
                                : Machine(set, now, request, options_).run(request.operation);
   if (options_.check && !read) require_properties(set, now, &kept->operation);
+  if (const auto* const claim = std::get_if<JobClaim>(&request.operation))
+    claim_may_find_ = reply.rows.size() >= static_cast<std::size_t>(claim->count);
   if (trace_) transaction.events.push_back({std::move(kept), reply, {}, now});
   if (!read) run_steps(transaction, now, steps_after(request.operation));
   return reply;
@@ -194,6 +199,7 @@ Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, 
 
 // Chooses how the request runs:
 // - A change of the jobs that match a filter: they are chosen on a snapshot; then it runs as the write that it is.
+// - A claim from a database looks first whether there is a job to claim: if not, it does not wait for the write lock.
 // - A write to a durable store shares a commit with other writes.
 // - A read of few records from a server is a batch of one.
 // - A read of a durable store whose lock is held runs on a snapshot.
@@ -202,6 +208,8 @@ Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, 
 Reply Engine::apply(Request request, std::optional<Instant> now) {
   const Access access = access_of(request);
   if (!now && access == Access::write && choosing_filter(request.operation)) choose_on_snapshot(request);
+  if (access == Access::write && !now)
+    if (std::vector<Reply> none = look_before_claims({&request, 1}); !none.empty()) return std::move(none.front());
   if (access == Access::write && shares_commits()) return apply_in_group(request, now);
   if (access == Access::read && !now) {
     const bool many = may_read_many(request.operation);
@@ -249,6 +257,8 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
                                  Atomicity atomicity) {
   Caller caller{.requests = requests, .nows = nows, .replies = {}, .failure = {}, .ready = {}};
   const Access access = access_of(requests);
+  if (access == Access::write && nows.empty())
+    if (std::vector<Reply> none = look_before_claims(requests); !none.empty()) return none;
   if (access == Access::write && shares_commits() && atomicity == Atomicity::independent) {
     share_commit(caller);
     return std::move(caller.replies);
@@ -274,18 +284,6 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
   commit(*transaction);
   if (at > before) move_clock(at);
   return std::move(caller.replies);
-}
-
-// Reads first: a tick that changes nothing does not wait for the write lock, which another process may hold.
-bool Engine::nothing_to_tick(Instant at) {
-  Scope transaction(*this, Access::read);
-  WorkingSet& set = transaction->set;
-  const std::int64_t dropped = set.counters().dropped;
-  observe_instant(set, at, options_);
-  if (set.counters().dropped != dropped || storage_->first_due() <= at) return false;
-  if (shares_manual_clock_ && storage_->counters().now < at) return false;
-  commit(*transaction);
-  return true;
 }
 
 void Engine::accept_submissions(SubmissionDecoder decode, std::size_t longest) {
@@ -316,11 +314,15 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
       // Requests may have run between two transactions, and instants never go back.
       at = observe_instant(transaction->set, *at, options_);
       left = run_submissions(*transaction, *at);
-      const std::size_t most = std::min(kStepsOfTick, limit - fired.size());
-      const std::size_t taken = run_steps(*transaction, *at, most, &fired);
+      const std::size_t end = fired.size() + std::min(kStepsOfTick, limit - fired.size());
+      bool more = true;
+      do {
+        const std::size_t portion = std::min(kStepsPerRequest, end - fired.size());
+        more = run_steps(*transaction, *at, portion, &fired) == portion;
+      } while (more && fired.size() < end && !mutex_.is_waited_for());
       commit(*transaction);
       move_clock(*at);  // after the commit: a tick that failed must not move the clock
-      if ((taken < most || fired.size() == limit) && left == Submitted::none) return fired;
+      if ((!more || fired.size() == limit) && left == Submitted::none) return fired;
     }
     allow_interrupt(Pause::working);
     if (left == Submitted::long_work) storage_->let_others_write();

@@ -149,6 +149,64 @@ TEST(Threads, CallersThatArriveWhileATransactionBeginsShareIt) {
   EXPECT_TRUE(engine->check().empty());
 }
 
+// Remembers how many rows each commit has written.
+class CountingStorage : public BusyStorage {
+ public:
+  CountingStorage(std::unique_ptr<Storage> inner, std::function<void()>& arrival, std::atomic<int>& commits,
+                  std::vector<std::size_t>& rows)
+      : BusyStorage(std::move(inner), arrival, commits), rows_(rows) {}
+  void write(const Changes& changes) override {
+    rows_.push_back(changes.rows.size());
+    BusyStorage::write(changes);
+  }
+
+ private:
+  std::vector<std::size_t>& rows_;
+};
+
+// A tick commits early for a call that waits, and takes longer transactions while none does.
+TEST(Threads, ATickMakesRoomForACallThatWaits) {
+  const Folder folder;
+  std::function<void()> arrival;
+  std::atomic<int> commits{0};
+  std::vector<std::size_t> rows;
+  const auto engine = Engine::create(
+      std::make_unique<CountingStorage>(
+          open_sqlite_storage(folder.file("app.db"), {.durability = Durability::normal, .read_only = false, .busy_timeout = 5000}),
+          arrival, commits, rows),
+      std::make_shared<ManualClock>(0), Options{});
+  StringMap external;
+  external.set("resonate:external", "true");
+  Instant now = 0;
+  const auto make_due = [&] {
+    now += 100;
+    std::vector<Request> due;
+    for (int i = 0; i < 300; ++i)
+      due.push_back(Request{kNew, creation("due-" + std::to_string(now) + "." + std::to_string(i), now, external)});
+    engine->apply(std::move(due));
+    rows.clear();
+  };
+  make_due();
+  EXPECT_EQ(engine->tick(now).size(), 300U);
+  EXPECT_EQ(rows, (std::vector<std::size_t>{256, 44}));
+
+  bool shortened = false;
+  // The test cannot see that a caller waits, so it gives it more time with each attempt.
+  for (int patience = 10; !shortened && patience < 5000; patience *= 2) {
+    std::thread other;
+    make_due();
+    arrival = [&] {
+      other = std::thread([&] { engine->apply(Request{kNew, creation("other-" + std::to_string(now))}); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(patience));
+    };
+    EXPECT_LE(engine->tick(now).size(), 300U);  // the other call takes a part of the steps
+    other.join();
+    shortened = rows.front() == 64;
+  }
+  EXPECT_TRUE(shortened);
+  EXPECT_TRUE(engine->check().empty());
+}
+
 // The thread that has waited longest gets the mutex, even if its last holder locks it again at once.
 TEST(Threads, AFairMutexGoesToTheLongestWaiter) {
   FairMutex mutex;

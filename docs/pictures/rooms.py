@@ -12,6 +12,7 @@ FOLDER = Path(__file__).parent
 PURPOSE = {
     "__main__": "python -m resonate_core; FastAPI, Starlette, Django",
     "asgi": "the server as an app; the command; search for races, simulation",
+    "workflow": "the names that workflows import",
     "connection": "programs of the SDK, the HTTP server, the job worker",
     "conformance": "judges; HTML of records; submitted requests; the dashboard",
     "timeline": "data, picture and widget of a timeline",
@@ -40,6 +41,7 @@ ROOMS = frozenset(
         "timeline",
         "ui",
         "worker",
+        "workflow",
     }
 )
 """Packages; the others are modules."""

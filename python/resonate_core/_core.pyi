@@ -4205,7 +4205,13 @@ class Store(typing.Generic[_ClockOfStore]):
             >>> store.wait("a", timeout=10).value.json()
             42
         """
-    def watch(self, descriptor: typing.SupportsInt | typing.SupportsIndex, *, settled: bool = False) -> Watch:
+    def watch(
+        self,
+        descriptor: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        settled: bool = False,
+        queues: collections.abc.Sequence[str] = [],
+    ) -> Watch:
         """Write a byte to a descriptor as soon as a message is queued, or a step becomes due earlier than was known.
 
         Commits of this store from any thread wake the descriptor. On PostgreSQL a message or job that another process commits wakes it
@@ -4214,6 +4220,9 @@ class Store(typing.Generic[_ClockOfStore]):
         Args:
             descriptor: A pipe or a socket that does not block; -1: the watch only counts.
             settled: Write it also when a commit of this process settles or deletes a pending promise.
+            queues: The queues that the caller claims jobs from. Commits of other processes that make no job of these queues claimable then
+                write nothing, and of many processes that claim from a queue a job wakes a few at once, and the others one after the
+                other. Empty: the caller is woken at once by all commits that bring work.
 
         Returns:
             A Watch. When it is closed, nothing is written any more.
@@ -4351,12 +4360,13 @@ def database_counts() -> dict[str, int]:
     Returns:
         `open_connections` at present; `connections` that were opened, also in the place of lost ones; `round_trips` to a server;
         `lock_timeouts`: transactions that waited for another writer longer than `busy_timeout`; `lost_commits`: commits whose answer was
-        lost, so that the server was asked for their outcome.
+        lost, so that the server was asked for their outcome; `listening_workers`: how many processes with workers listen for jobs of the
+        queues of a worker of this process, of the queue with the most, as last counted (0: none of this process listens).
 
     Example:
         >>> rc.Store(clock=rc.ManualClock()).close()
         >>> sorted(rc.database_counts())
-        ['connections', 'lock_timeouts', 'lost_commits', 'open_connections', 'round_trips']
+        ['connections', 'listening_workers', 'lock_timeouts', 'lost_commits', 'open_connections', 'round_trips']
     """
 
 def job_state_names(state: str, gathering: bool = False) -> tuple[str, str]:

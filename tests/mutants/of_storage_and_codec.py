@@ -8,8 +8,8 @@ MUTANTS = [
     Mutant(
         "the row after a full statement is not written",
         "storage",
-        "rows = rows.subspan(«part.size()»)",
-        "std::min(rows.size(), part.size() + (part.size() > 1 ? 1 : 0))",
+        "left = left.subspan(«part.size()»)",
+        "std::min(left.size(), part.size() + (part.size() > 1 ? 1 : 0))",
     ),
     Mutant(
         "memory forgets to move a task to its new holder",

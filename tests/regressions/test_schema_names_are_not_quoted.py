@@ -72,7 +72,8 @@ def test_notices_name_the_schema(database: str) -> None:
     with rc.Store(f"{database}?schema=2order") as store, psycopg.connect(database, autocommit=True) as listener:
         listener.execute("LISTEN resonate_core")
         store.jobs.enqueue("t")
-        assert [notice.payload for notice in listener.notifies(timeout=60, stop_after=1)] == ["2order"]
+        (notice,) = listener.notifies(timeout=60, stop_after=1)
+        assert notice.payload.split()[0] == "2order"  # then what became claimable
 
 
 @pytest.mark.parametrize("schema", ["pg_temp", "pg_catalog", "pg_mine", "information_schema"])

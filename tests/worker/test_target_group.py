@@ -5,14 +5,12 @@ from __future__ import annotations
 import base64
 import contextlib
 import logging
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from mortal_client import Crash, Given, Mortal
-from waiting import until
 
 import resonate_core as rc
 from backends import BackEnd
@@ -465,29 +463,3 @@ def test_calls_to_running_workers(end: tuple[rc.Store, Callable[..., Worker]]) -
         call(store, "own", "square", 9, address="poll://uni@shop/w 2/ä")
         found = {id: store.result(id, timeout=60) for id in ("early", "own", *(f"{c}{n}" for c in "ds" for n in range(5)))}
     assert found == {"early": 8, "own": 81, **{f"d{n}": 2 * n for n in range(5)}, **{f"s{n}": n * n for n in range(5)}}
-
-
-def test_a_worker_that_stops_gives_back_what_it_held(end: tuple[rc.Store, Callable[..., Worker]]) -> None:
-    store, make = end
-    with make(name="w1"):
-        call(store, "c", "elsewhere")
-        until(lambda: store.tasks.get("c").version >= 3)
-    assert store.tasks.get("c").state == "pending"
-
-
-def test_a_lost_worker(end: tuple[rc.Store, Callable[..., Worker]]) -> None:
-    """A process acquired the task and was lost: after the lease another one serves the call."""
-    store, make = end
-    call(store, "c", "double", 4)
-    store.tasks.acquire("c", 0, pid="lost", ttl=500)
-    worker = make()
-    worker.task("double")(lambda n: 2 * n)
-    stop = threading.Event()
-    ticking = threading.Thread(target=lambda: [store.tick() for _ in iter(lambda: stop.wait(0.05), True)])
-    ticking.start()  # in a program, the claims of any worker do this
-    try:
-        with worker:
-            assert store.result("c", timeout=60) == 8
-    finally:
-        stop.set()
-        ticking.join()

@@ -1,5 +1,5 @@
-// Descriptors of the members of a struct that is encoded or decoded. `fields(Of<JobOrder>)`, beside the struct, returns them as a
-// tuple, in the order in which the members are written. Decoding and encoding (codec/described_read.hpp, described_write.hpp), the
+// Descriptors of the members of a struct that is encoded or decoded. `fields(Of<JobOrder>)`, beside the struct, returns them in
+// the order in which the members are written. Decoding and encoding (codec/described_read.hpp, described_write.hpp), the
 // limits (machine/refuse_fields.hpp), the arguments of Python calls (bindings/described_arguments.hpp) and the tables of the
 // documents (wire_fields() of the Python module) all use these descriptors. A rule on several members has a function of its own.
 // `fields` is a template on the struct, so that only the sources that use its descriptors compile them: they take long.
@@ -11,7 +11,6 @@
 #include <limits>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -154,22 +153,21 @@ struct Member : MemberRules {
   }
 };
 
-template <class... Steps>
+template <class Step, class... Further>
 struct MemberPath {
-  std::tuple<Steps...> steps;
+  Step step;
+  MemberPath<Further...> further;
   template <class S>
   constexpr auto& operator()(S& s) const noexcept {
-    return walk<0>(s);
+    return further(s.*step);
   }
-
- private:
-  template <std::size_t I, class S>
-  constexpr auto& walk(S& s) const noexcept {
-    if constexpr (I + 1 == sizeof...(Steps)) {
-      return s.*std::get<I>(steps);
-    } else {
-      return walk<I + 1>(s.*std::get<I>(steps));
-    }
+};
+template <class Step>
+struct MemberPath<Step> {
+  Step step;
+  template <class S>
+  constexpr auto& operator()(S& s) const noexcept {
+    return s.*step;
   }
 };
 
@@ -195,7 +193,39 @@ constexpr auto member(Field field, Steps... steps) {
   using M = decltype((type_behind(steps), ...));
   MemberRules rules{.field = field, .presence = kUsualPresence<M>};
   rules.omitted_if_unset = std::is_same_v<M, Value> || std::is_same_v<M, StringMap>;
-  return Member(rules, MemberPath<Steps...>{{steps...}});
+  return Member(rules, MemberPath<Steps...>{steps...});
+}
+
+// What `fields` returns. It does what std::tuple does, which takes the compiler several times as long for twenty members.
+template <std::size_t, class M>
+struct Placed {
+  M descriptor;
+};
+template <class Places, class... M>
+struct DescriptorsAt;
+template <std::size_t... I, class... M>
+struct DescriptorsAt<std::index_sequence<I...>, M...> : Placed<I, M>... {
+  static constexpr std::size_t kCount = sizeof...(M);
+  constexpr explicit DescriptorsAt(const M&... each) : Placed<I, M>{each}... {}
+};
+template <class... M>
+struct Descriptors : DescriptorsAt<std::index_sequence_for<M...>, M...> {
+  constexpr explicit Descriptors(const M&... each) : DescriptorsAt<std::index_sequence_for<M...>, M...>(each...) {}
+  // These, then further ones.
+  template <class... More>
+  constexpr Descriptors<M..., More...> followed_by(const More&... more) const {
+    return joined(std::index_sequence_for<M...>(), more...);
+  }
+
+ private:
+  template <std::size_t... I, class... More>
+  constexpr Descriptors<M..., More...> joined(std::index_sequence<I...>, const More&... more) const {
+    return Descriptors<M..., More...>(static_cast<const Placed<I, M>&>(*this).descriptor..., more...);
+  }
+};
+template <std::size_t I, class M>
+constexpr const M& descriptor_at(const Placed<I, M>& placed) {
+  return placed.descriptor;
 }
 
 template <class T>
@@ -206,9 +236,9 @@ concept Described = requires {
 template <class T>
 inline constexpr auto kFields = fields(Of<T>{});
 template <class T>
-inline constexpr std::size_t kSize = std::tuple_size_v<std::remove_cvref_t<decltype(kFields<T>)>>;
+inline constexpr std::size_t kSize = decltype(kFields<T>)::kCount;
 template <class T, std::size_t I>
-inline constexpr const auto& kField = std::get<I>(kFields<T>);
+inline constexpr const auto& kField = descriptor_at<I>(kFields<T>);
 
 // body.operator()<I>() for each descriptor, in order.
 template <class T, class Body>

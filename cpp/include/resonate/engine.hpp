@@ -232,6 +232,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Caller* run_group(Caller& first);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);
   bool nothing_to_tick(Instant at);
+  std::vector<Reply> look_before_claims(std::span<const Request> requests);
   enum class Submitted : std::uint8_t;  // what is left of the requests that programs have submitted
   Submitted run_submissions(Transaction& transaction, Instant now);
   std::variant<Request, Reply> decode(const Submission& submission, Instant now) const;
@@ -277,6 +278,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::size_t longest_submission_ = 0;
   std::unique_ptr<Transaction> transaction_;
   Instant seen_ = 0;  // the last stored instant that was read
+  bool claim_may_find_ = true;  // since the last claim that found fewer jobs than it asked for, this engine has made work
   TraceSink trace_;
   std::atomic<bool> traced_{false};  // whether trace_ is set; can be read without the lock
   std::exception_ptr trace_problem_;

@@ -28,6 +28,12 @@ class FairMutex {
   }
   // Returns whether a thread holds the lock at this moment.
   bool is_held() const noexcept { return state_.load(std::memory_order_relaxed) != State::open; }
+  // Returns whether a thread waits for the lock at this moment.
+  bool is_waited_for() {
+    if (state_.load(std::memory_order_relaxed) != State::wanted) return false;
+    std::lock_guard queue(queue_);
+    return first_ != nullptr;
+  }
   void unlock() {
     State expected = State::held;
     if (!state_.compare_exchange_strong(expected, State::open, std::memory_order_release, std::memory_order_relaxed)) hand_on();

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "resonate/job_requests.hpp"
@@ -26,7 +25,7 @@ struct JobStep {
 bool may_be_state_of_step(std::string_view state) noexcept;
 template <std::same_as<JobStep> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::id, &T::id).text().naming(Names::row),
       member(Field::state, &T::state).one_of(may_be_state_of_step, "pending, resolved, rejected or rejected_canceled"),
       member(Field::value, &T::value),
@@ -43,7 +42,7 @@ struct JobRecordSteps {
 };
 template <std::same_as<JobRecordSteps> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::steps, &T::steps).within(0, kMostSteps).held_to(Limit::length)));
+  return held_fields<T>().followed_by(member(Field::steps, &T::steps).within(0, kMostSteps).held_to(Limit::length));
 }
 
 struct JobReceive {
@@ -55,11 +54,9 @@ struct JobReceive {
 };
 template <std::same_as<JobReceive> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple{
-                                              member(Field::step, &T::step).text().naming(Names::row),
-                                              member(Field::topic, &T::topic).text().naming(Names::nothing),
-                                              member(Field::timeout_in, &T::timeout_in).duration(0).unlimited(),
-                                          });
+  return held_fields<T>().followed_by(member(Field::step, &T::step).text().naming(Names::row),
+                                      member(Field::topic, &T::topic).text().naming(Names::nothing),
+                                      member(Field::timeout_in, &T::timeout_in).duration(0).unlimited());
 }
 
 inline constexpr std::int64_t kMostUnread = 1000;  // messages of one job
@@ -71,7 +68,7 @@ struct JobSend {
 };
 template <std::same_as<JobSend> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::id, &T::id).text().naming(Names::row),
       member(Field::topic, &T::topic).text().naming(Names::nothing),
       member(Field::value, &T::value),
@@ -86,7 +83,7 @@ struct JobHistory {
 };
 template <std::same_as<JobHistory> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::id, &T::id).text().naming(Names::row),
       member(Field::limit, &T::limit).within(1, 1000),
       member(Field::cursor, &T::cursor).otherwise(0).naming(Names::nothing),
@@ -100,7 +97,7 @@ struct JobStartOver {
 };
 template <std::same_as<JobStartOver> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::args, &T::args)));
+  return held_fields<T>().followed_by(member(Field::args, &T::args));
 }
 
 inline constexpr std::size_t kMostCopied = 10'000;  // children of a job that is forked
@@ -111,7 +108,7 @@ struct JobFork {
 };
 template <std::same_as<JobFork> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::id, &T::id).text().naming(Names::row),
       member(Field::from_step, &T::from).text().naming(Names::row),
       member(Field::new_id, &T::new_id).text().naming(Names::row),

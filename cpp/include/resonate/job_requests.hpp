@@ -23,7 +23,7 @@ struct JobParent {
 };
 template <std::same_as<JobParent> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::id, &T::id).text().naming(Names::row), member(Field::version, &T::version).at_least(0));
+  return Descriptors(member(Field::id, &T::id).text().naming(Names::row), member(Field::version, &T::version).at_least(0));
 }
 
 // A job to enqueue. Its queue supplies absent values, then its lifecycle.
@@ -57,7 +57,7 @@ struct JobOrder {
 inline constexpr std::int64_t kMostAwaited = 10'000;  // promises that a job waits for
 template <std::same_as<JobOrder> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::id, &T::id).text().naming(Names::row_or_new),
       member(Field::queue, &T::queue).optional().text().naming(Names::queue_of_jobs),
       member(Field::type, &T::type).text().naming(Names::nothing),
@@ -114,21 +114,21 @@ struct JobEnqueueMany {
 template <std::same_as<JobEnqueueMany> T>
 constexpr auto fields(Of<T>) {
   // One that is refused refuses no other, unless `atomic` is true; either way they are judged when they run.
-  return std::tuple(member(Field::jobs, &T::orders).within(1, kMostAtOnce).judged_by_another().held_to(Limit::length),
-                    member(Field::atomic, &T::atomic).otherwise(0));
+  return Descriptors(member(Field::jobs, &T::orders).within(1, kMostAtOnce).judged_by_another().held_to(Limit::length),
+                     member(Field::atomic, &T::atomic).otherwise(0));
 }
 struct JobGet {
   std::string id;
 };
 template <std::same_as<JobGet> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::id, &T::id).text().naming(Names::row));
+  return Descriptors(member(Field::id, &T::id).text().naming(Names::row));
 }
 
 // A job, or task, and the version that its holder has.
 template <class T>
 constexpr auto held_fields() {
-  return std::tuple(member(Field::id, &T::id).text().naming(Names::row), member(Field::version, &T::version).at_least(0));
+  return Descriptors(member(Field::id, &T::id).text().naming(Names::row), member(Field::version, &T::version).at_least(0));
 }
 
 struct QueueChoice {
@@ -137,8 +137,8 @@ struct QueueChoice {
 };
 template <std::same_as<QueueChoice> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::name, &T::name).text().naming(Names::queue_of_jobs).called_if_long("queue"),
-                    member(Field::weight, &T::weight).within(1, 1000));
+  return Descriptors(member(Field::name, &T::name).text().naming(Names::queue_of_jobs).called_if_long("queue"),
+                     member(Field::weight, &T::weight).within(1, 1000));
 }
 struct JobClaim {
   std::vector<QueueChoice> queues;
@@ -151,7 +151,7 @@ struct JobClaim {
 };
 template <std::same_as<JobClaim> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::queues, &T::queues).within(1, 1000).held_to(Limit::length),
       member(Field::count, &T::count).within(1, kMostAtOnce).optional(),
       member(Field::worker, &T::worker).text().naming(Names::nothing),
@@ -168,7 +168,7 @@ struct JobStart {
 };
 template <std::same_as<JobStart> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::lease, &T::lease).duration(1).held_to(Limit::lease)));
+  return held_fields<T>().followed_by(member(Field::lease, &T::lease).duration(1).held_to(Limit::lease));
 }
 struct JobRef {
   std::string id;
@@ -184,8 +184,8 @@ struct JobStartMany {
 };
 template <std::same_as<JobStartMany> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::jobs, &T::jobs).within(1, kMostAtOnce).held_to(Limit::length),
-                    member(Field::lease, &T::lease).duration(1).held_to(Limit::lease));
+  return Descriptors(member(Field::jobs, &T::jobs).within(1, kMostAtOnce).held_to(Limit::length),
+                     member(Field::lease, &T::lease).duration(1).held_to(Limit::lease));
 }
 struct JobHeartbeat {
   std::string worker;
@@ -193,8 +193,8 @@ struct JobHeartbeat {
 };
 template <std::same_as<JobHeartbeat> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::worker, &T::worker).text().naming(Names::nothing),
-                    member(Field::jobs, &T::jobs).held_to(Limit::length));
+  return Descriptors(member(Field::worker, &T::worker).text().naming(Names::nothing),
+                     member(Field::jobs, &T::jobs).held_to(Limit::length));
 }
 struct JobComplete {
   std::string id;
@@ -203,14 +203,14 @@ struct JobComplete {
 };
 template <std::same_as<JobComplete> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::result, &T::result)));
+  return held_fields<T>().followed_by(member(Field::result, &T::result));
 }
 struct JobCompleteMany {
   std::vector<JobComplete> jobs;
 };
 template <std::same_as<JobCompleteMany> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::jobs, &T::jobs).within(1, kMostAtOnce).held_to(Limit::length));
+  return Descriptors(member(Field::jobs, &T::jobs).within(1, kMostAtOnce).held_to(Limit::length));
 }
 struct JobFail {
   std::string id;
@@ -222,12 +222,9 @@ struct JobFail {
 };
 template <std::same_as<JobFail> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple{
-                                              member(Field::error, &T::error),
-                                              member(Field::retryable, &T::retryable).optional(),
-                                              member(Field::retry_after, &T::retry_after).duration(0).held_to(Limit::delay),
-                                              member(Field::archive, &T::archive).otherwise(0),
-                                          });
+  return held_fields<T>().followed_by(member(Field::error, &T::error), member(Field::retryable, &T::retryable).optional(),
+                                      member(Field::retry_after, &T::retry_after).duration(0).held_to(Limit::delay),
+                                      member(Field::archive, &T::archive).otherwise(0));
 }
 struct JobRelease {
   std::string id;
@@ -244,7 +241,7 @@ struct JobSnooze {
 };
 template <std::same_as<JobSnooze> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::delay, &T::delay).duration(0).held_to(Limit::delay)));
+  return held_fields<T>().followed_by(member(Field::delay, &T::delay).duration(0).held_to(Limit::delay));
 }
 
 struct JobSuspend {
@@ -255,12 +252,9 @@ struct JobSuspend {
 };
 template <std::same_as<JobSuspend> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(
-      held_fields<T>(),
-      std::tuple{
-          member(Field::awaits, &T::awaits).within(1, kMostAwaited).each("an id of awaits").text().naming(Names::row),
-          member(Field::until, &T::until).name_in(Of<Until>{}),
-      });
+  return held_fields<T>().followed_by(
+      member(Field::awaits, &T::awaits).within(1, kMostAwaited).each("an id of awaits").text().naming(Names::row),
+      member(Field::until, &T::until).name_in(Of<Until>{}));
 }
 
 struct JobReport {
@@ -271,11 +265,9 @@ struct JobReport {
 };
 template <std::same_as<JobReport> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(),
-                        std::tuple{
-                            member(Field::progress, &T::progress).within(0, 1),
-                            member(Field::lines, &T::lines).optional().within(0, kLinesKept).each("a line").text().free_text(),
-                        });
+  return held_fields<T>().followed_by(
+      member(Field::progress, &T::progress).within(0, 1),
+      member(Field::lines, &T::lines).optional().within(0, kLinesKept).each("a line").text().free_text());
 }
 
 // The jobs that a request changes: one by id, or all that match.
@@ -305,7 +297,7 @@ struct JobDelete {
 template <class T>
 requires requires(T change) { change.which.chosen_ids; }
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::id, &T::which, &JobFilter::id).text().naming(Names::row),
       member(Field::queue, &T::which, &JobFilter::queue).text().naming(Names::queue_of_jobs),
       member(Field::type, &T::which, &JobFilter::type).text().naming(Names::nothing),
@@ -323,7 +315,7 @@ struct JobSearch {
 };
 template <std::same_as<JobSearch> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::id, &T::filter, &JobFilter::id).naming(Names::nothing),
       member(Field::queue, &T::filter, &JobFilter::queue).naming(Names::queue_of_jobs),
       member(Field::type, &T::filter, &JobFilter::type).naming(Names::nothing),
@@ -340,7 +332,7 @@ struct JobStats {
 };
 template <std::same_as<JobStats> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::queue, &T::queue).text().naming(Names::queue));
+  return Descriptors(member(Field::queue, &T::queue).text().naming(Names::queue));
 }
 
 struct QueueSet {
@@ -354,7 +346,7 @@ struct QueueSet {
 };
 template <std::same_as<QueueSet> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::queue, &T::queue).text().naming(Names::queue),
       member(Field::lifecycle, &T::lifecycle).name_in(Of<Lifecycle>{}),
       member(Field::weight, &T::weight).within(1, 1000),
@@ -375,11 +367,11 @@ struct QueueResume {
 };
 template <class T>
 requires std::is_same_v<T, QueueGet> || std::is_same_v<T, QueuePause> || std::is_same_v<T, QueueResume>
-constexpr auto fields(Of<T>) { return std::tuple(member(Field::queue, &T::queue).text().naming(Names::queue)); }
+constexpr auto fields(Of<T>) { return Descriptors(member(Field::queue, &T::queue).text().naming(Names::queue)); }
 struct QueueList {};
 template <std::same_as<QueueList> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple();
+  return Descriptors();
 }
 
 }  // namespace resonate

@@ -122,7 +122,7 @@ template <std::same_as<RetryPolicy> T>
 constexpr auto fields(Of<T>) {
   constexpr auto fixed = [](const T& policy) { return policy.kind == PolicyKind::fixed; };
   constexpr auto exponential = [](const T& policy) { return policy.kind == PolicyKind::exponential; };
-  return std::tuple{
+  return Descriptors{
       member(Field::kind, &T::kind),
       member(Field::intervals, &T::intervals).within(1, 100).each("an interval of retryPolicy").held_to(Limit::delay).where(fixed),
       member(Field::base, &T::base).duration(1).held_to(Limit::delay).where(exponential),
@@ -159,7 +159,7 @@ struct JobSpec final : Counted {
 };
 template <std::same_as<JobSpec> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::queue, &T::queue),
       member(Field::type, &T::type),
       member(Field::payload, &T::payload).only_stored(),
@@ -191,7 +191,7 @@ struct GroupState final : Counted {
 };
 template <std::same_as<GroupState> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::first_at, &T::first_at),
       member(Field::last_at, &T::last_at),
       member(Field::count, &T::count),
@@ -206,7 +206,7 @@ struct JobError {
 };
 template <std::same_as<JobError> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::code, &T::code).text().naming(Names::nothing),
       member(Field::message, &T::message).optional().free_text(),
       member(Field::data, &T::data).free_text(),
@@ -223,7 +223,7 @@ struct Attempt {
 };
 template <std::same_as<Attempt> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::number, &T::number),
       member(Field::worker, &T::worker).required(),
       member(Field::started_at, &T::started_at),
@@ -247,7 +247,7 @@ struct ReportLine {
 };
 template <std::same_as<ReportLine> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::at, &T::at),
       member(Field::attempt, &T::attempt),
       member(Field::text, &T::text),
@@ -262,7 +262,7 @@ struct WorkReport final : Counted {
 };
 template <std::same_as<WorkReport> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::at, &T::at),
       member(Field::progress, &T::progress),
       member(Field::lines, &T::lines).otherwise(0),
@@ -324,7 +324,7 @@ struct Job final : Counted {
 // Without its specification, whose members stand among these.
 template <std::same_as<Job> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::state, &T::state).only_stored(),
       member(Field::batch, &T::batch),
       member(Field::gathering, &T::gathering).otherwise(0),

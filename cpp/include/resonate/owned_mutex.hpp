@@ -24,6 +24,7 @@ class OwnedMutex {
     mutex_.unlock();
   }
   bool is_held() const noexcept { return mutex_.is_held(); }
+  bool is_waited_for() { return mutex_.is_waited_for(); }
   // Throws Error (invalid) if the calling thread holds the lock.
   void refuse_owner() const {
     if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id()) throw Error(ErrorCode::invalid, refusal_);

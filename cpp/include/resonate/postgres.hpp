@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "resonate/clock.hpp"
 #include "resonate/sqlite.hpp"
@@ -38,7 +39,9 @@ std::unique_ptr<Storage> open_postgres_storage(const std::string& url, const Pos
 class CommitNotices {
  public:
   virtual ~CommitNotices() = default;
-  virtual void wake(std::shared_ptr<Watch> watch) = 0;
+  // With queues: the watch is that of a worker that claims from them. Then notices of messages and of jobs in other queues do not
+  // wake it, and of many workers of a queue a job wakes a few at once and the others one after the other.
+  virtual void wake(std::shared_ptr<Watch> watch, const std::vector<std::string>& queues) = 0;
 
  protected:
   CommitNotices() = default;
@@ -59,6 +62,9 @@ struct DatabaseCounts {
   std::int64_t round_trips = 0;
   std::int64_t lock_timeouts = 0;  // transactions that waited for another writer longer than the busy timeout
   std::int64_t lost_commits = 0;   // commits whose answer was lost, so that the server was asked for their outcome
+  // How many processes wait for jobs of a queue of a worker of this process, with the workers of the largest queue, as last
+  // counted.
+  std::int64_t listening_workers = 0;
 };
 DatabaseCounts database_counts() noexcept;
 

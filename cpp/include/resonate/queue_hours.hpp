@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 #include "resonate/described.hpp"
 #include "resonate/instant.hpp"
@@ -35,7 +34,7 @@ struct QueueHour {
 };
 template <std::same_as<QueueHour> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::hour, &T::hour),
       member(Field::enqueued, &T::enqueued).otherwise(0),
       member(Field::started, &T::started).otherwise(0),

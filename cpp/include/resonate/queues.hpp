@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "resonate/jobs.hpp"
@@ -24,7 +23,7 @@ struct RateLimit {
 };
 template <std::same_as<RateLimit> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::limit, &T::limit).within(1, 1'000'000),
       member(Field::per, &T::per).within(1, 366LL * 86'400'000),
       member(Field::burst, &T::burst).within(1, 1'000'000).optional(),
@@ -43,7 +42,7 @@ struct GroupLimits {
 };
 template <std::same_as<GroupLimits> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::size, &T::size).within(1, kMostGathered).optional(),
       member(Field::grace, &T::grace).duration(0).optional().held_to(Limit::delay),
       member(Field::max_delay, &T::max_delay).duration(1).held_to(Limit::delay),
@@ -66,7 +65,7 @@ struct JobDefaults {
 };
 template <std::same_as<JobDefaults> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::max_retries, &T::max_retries).at_least(0),
       member(Field::retry_policy, &T::policy),
       member(Field::on_exhausted, &T::on_exhausted),
@@ -84,7 +83,7 @@ struct QueueDay {
 };
 template <std::same_as<QueueDay> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::day, &T::day),
       member(Field::processed, &T::processed),
       member(Field::failed, &T::failed),
@@ -102,7 +101,7 @@ struct ClaimCount {
 };
 template <std::same_as<ClaimCount> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::at, &T::at),
       member(Field::count, &T::count),
   };
@@ -133,7 +132,7 @@ struct Queue final : Counted {
 template <std::same_as<Queue> T>
 constexpr auto fields(Of<T>) {
   constexpr auto limited = [](const T& queue) { return queue.rate.has_value(); };
-  return std::tuple{
+  return Descriptors{
       member(Field::name, &T::name),
       member(Field::paused, &T::paused),
       member(Field::lifecycle, &T::lifecycle).otherwise(static_cast<std::int64_t>(Lifecycle::none)),

@@ -137,6 +137,7 @@ constexpr std::int64_t shown_version(const Dialect& dialect, TaskState state, st
 // A callback (other = awaiter's id) or a listener (other = address) of the promise `owner`; or a keeper: the job `other` has waited
 // for the job `owner`, which is kept until `other` is final (JOBS 8).
 enum class EdgeKind : std::uint8_t { listener, callback, keeper };
+inline constexpr std::size_t kEdgeKinds = 3;
 
 struct Edge final : Counted {
   EdgeKind kind = EdgeKind::callback;

@@ -26,7 +26,7 @@ struct PromiseCreate {
 };
 template <std::same_as<PromiseCreate> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::id, &T::id).text().naming(Names::row),
       member(Field::timeout_at, &T::timeout_at).instant().unlimited(),
       member(Field::param, &T::param),
@@ -43,7 +43,7 @@ struct PromiseSettle {
 bool may_be_settled_to(std::string_view state) noexcept;
 template <std::same_as<PromiseSettle> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::id, &T::id).text().naming(Names::row),
       member(Field::state, &T::state).one_of(may_be_settled_to, "resolved, rejected or rejected_canceled"),
       member(Field::value, &T::value),
@@ -57,8 +57,8 @@ struct RegisterCallback {
 };
 template <std::same_as<RegisterCallback> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::awaited, &T::awaited).text().naming(Names::row),
-                    member(Field::awaiter, &T::awaiter).text().naming(Names::row));
+  return Descriptors(member(Field::awaited, &T::awaited).text().naming(Names::row),
+                     member(Field::awaiter, &T::awaiter).text().naming(Names::row));
 }
 struct RegisterListener {
   std::string awaited;
@@ -66,8 +66,8 @@ struct RegisterListener {
 };
 template <std::same_as<RegisterListener> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::awaited, &T::awaited).text().naming(Names::row),
-                    member(Field::address, &T::address).text().naming(Names::nothing));
+  return Descriptors(member(Field::awaited, &T::awaited).text().naming(Names::row),
+                     member(Field::address, &T::address).text().naming(Names::nothing));
 }
 
 struct Filter {
@@ -93,7 +93,7 @@ struct ScheduleSearch {
 // The descriptors of a search: the members that all searches have, and between them its own.
 template <class T, class... Own>
 constexpr auto search_fields(Own... own) {
-  return std::tuple{
+  return Descriptors{
       member(Field::id, &T::query, &SearchQuery::filter, &Filter::id).naming(Names::nothing),
       own...,
       member(Field::tags, &T::query, &SearchQuery::filter, &Filter::tags).optional().naming(Names::nothing),
@@ -128,7 +128,7 @@ struct TaskCreate {
 };
 template <std::same_as<TaskCreate> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::pid, &T::pid).text().naming(Names::nothing),
       member(Field::ttl, &T::ttl).duration(1).held_to(Limit::ttl),
       member(Field::action, &T::action).as_action(),
@@ -142,8 +142,8 @@ struct TaskAcquire {
 };
 template <std::same_as<TaskAcquire> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::pid, &T::pid).text().naming(Names::nothing),
-                                                     member(Field::ttl, &T::ttl).duration(1).held_to(Limit::ttl)));
+  return held_fields<T>().followed_by(member(Field::pid, &T::pid).text().naming(Names::nothing),
+                                      member(Field::ttl, &T::ttl).duration(1).held_to(Limit::ttl));
 }
 struct TaskRelease {
   std::string id;
@@ -160,7 +160,7 @@ struct TaskSuspend {
 };
 template <std::same_as<TaskSuspend> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::actions, &T::actions).as_action().held_to(Limit::length)));
+  return held_fields<T>().followed_by(member(Field::actions, &T::actions).as_action().held_to(Limit::length));
 }
 struct TaskFulfill {
   std::string id;
@@ -169,7 +169,7 @@ struct TaskFulfill {
 };
 template <std::same_as<TaskFulfill> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::action, &T::action).as_action()));
+  return held_fields<T>().followed_by(member(Field::action, &T::action).as_action());
 }
 struct TaskFence {
   std::string id;
@@ -179,7 +179,7 @@ struct TaskFence {
 template <std::same_as<TaskFence> T>
 constexpr auto fields(Of<T>) {
   // Some rules answer the limits of the action inside the reply.
-  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::action, &T::action).as_action().judged_by_another()));
+  return held_fields<T>().followed_by(member(Field::action, &T::action).as_action().judged_by_another());
 }
 struct TaskRef {
   std::string id;
@@ -195,8 +195,8 @@ struct TaskHeartbeat {
 };
 template <std::same_as<TaskHeartbeat> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::pid, &T::pid).text().naming(Names::nothing),
-                    member(Field::tasks, &T::tasks).held_to(Limit::length));
+  return Descriptors(member(Field::pid, &T::pid).text().naming(Names::nothing),
+                     member(Field::tasks, &T::tasks).held_to(Limit::length));
 }
 struct TaskHalt {
   std::string id;
@@ -219,7 +219,7 @@ struct ScheduleCreate {
 };
 template <std::same_as<ScheduleCreate> T>
 constexpr auto fields(Of<T>) {
-  return std::tuple{
+  return Descriptors{
       member(Field::id, &T::id).text().naming(Names::schedule),
       member(Field::cron, &T::cron).text().naming(Names::nothing),
       member(Field::promise_id, &T::promise_id).text().naming(Names::occurrences),
@@ -241,12 +241,12 @@ struct ScheduleResume {
 template <class T>
 requires(std::is_same_v<T, PromiseGet> || std::is_same_v<T, TaskGet> || std::is_same_v<T, TaskHalt> ||
          std::is_same_v<T, TaskContinue>) constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::id, &T::id).text().naming(Names::row));
+  return Descriptors(member(Field::id, &T::id).text().naming(Names::row));
 }
 template <class T>
 requires(std::is_same_v<T, ScheduleGet> || std::is_same_v<T, ScheduleDelete> || std::is_same_v<T, SchedulePause> ||
          std::is_same_v<T, ScheduleResume>) constexpr auto fields(Of<T>) {
-  return std::tuple(member(Field::id, &T::id).text().naming(Names::schedule));
+  return Descriptors(member(Field::id, &T::id).text().naming(Names::schedule));
 }
 
 using Operation = std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet,

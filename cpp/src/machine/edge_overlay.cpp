@@ -8,14 +8,34 @@ namespace {
 
 constexpr std::size_t kEdgePage = 64;
 
-std::string pair_key(EdgeKind kind, std::string_view owner, std::string_view other) {
-  std::string key(1, static_cast<char>('0' + static_cast<int>(kind)));
-  key.append(owner).append(1, '\0').append(other);  // neither holds a NUL
-  return key;
-}
-std::string pair_key(const Edge& edge) { return pair_key(edge.kind, edge.owner, edge.other); }
-
 }  // namespace
+
+std::string_view EdgeOverlay::pair_key(EdgeKind kind, std::string_view owner, std::string_view other) const {
+  key_.assign(1, static_cast<char>('0' + static_cast<int>(kind)));
+  key_.append(owner).append(1, '\0').append(other);  // neither holds a NUL
+  return key_;
+}
+
+EdgeRef& EdgeOverlay::state_of(const Edge& edge) {
+  const std::string_view key = pair_key(edge.kind, edge.owner, edge.other);
+  const auto known = states_.find(key);
+  return known == states_.end() ? states_.emplace(key, nullptr).first->second : known->second;
+}
+
+EdgeOverlay::Line& EdgeOverlay::line_of(EdgeKind kind, std::string_view owner) {
+  if (last_line_ && last_kind_ == kind && last_line_->first == owner) return last_line_->second;
+  Lines& lines = of_owner_[static_cast<std::size_t>(kind)];
+  const auto known = lines.find(owner);
+  last_line_ = &*(known == lines.end() ? lines.try_emplace(std::string(owner)).first : known);
+  last_kind_ = kind;
+  return last_line_->second;
+}
+
+const EdgeOverlay::Line* EdgeOverlay::known_line(EdgeKind kind, std::string_view owner) const {
+  const Lines& lines = of_owner_[static_cast<std::size_t>(kind)];
+  const auto known = lines.find(owner);
+  return known == lines.end() ? nullptr : &known->second;
+}
 
 void EdgeOverlay::begin(Storage& storage, Counters& counters) noexcept {
   storage_ = &storage;
@@ -26,12 +46,15 @@ void EdgeOverlay::begin(Storage& storage, Counters& counters) noexcept {
 void EdgeOverlay::clear() {
   // Most requests use few of these containers, and to ask whether one is empty costs less than to clear it.
   const auto clear_used = [](auto&... containers) { ((containers.empty() ? void() : containers.clear()), ...); };
-  clear_used(of_owner_, cancelled_with_, removed_apart_, states_, added_, removed_);
+  for (Lines& lines : of_owner_) clear_used(lines);
+  last_line_ = nullptr;
+  clear_used(cancelled_with_, removed_apart_, states_, added_, removed_);
   added_mark_ = removed_mark_ = 0;
 }
 
 void EdgeOverlay::note(std::span<const EdgeLookup> loaded) {
-  for (const EdgeLookup& edge : loaded) states_.try_emplace(pair_key(edge.kind, edge.owner, edge.other), edge.found);
+  for (const EdgeLookup& edge : loaded)
+    if (!knows(edge.kind, edge.owner, edge.other)) states_.emplace(key_, edge.found);
 }
 
 EdgeRef EdgeOverlay::find(EdgeKind kind, std::string_view owner, std::string_view other) const {
@@ -40,7 +63,7 @@ EdgeRef EdgeOverlay::find(EdgeKind kind, std::string_view owner, std::string_vie
   return storage_->load_edge(kind, owner, other);
 }
 
-void EdgeOverlay::add(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels) {
+void EdgeOverlay::add(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels, bool first) {
   auto* edge = new Edge;
   EdgeRef held(edge);
   edge->kind = kind;
@@ -49,8 +72,10 @@ void EdgeOverlay::add(EdgeKind kind, std::string_view owner, std::string_view ot
   edge->seq = ++counters_->sequence;
   edge->dialect = dialect;
   edge->cancels = cancels;
-  states_[pair_key(*edge)] = held;
-  of_owner_[{kind, edge->owner}].added.push_back(held);
+  state_of(*edge) = held;
+  Line& line = line_of(kind, owner);
+  line.complete |= first;  // nothing of storage's is left, so first() need not look
+  line.added.push_back(held);
   added_.push_back(std::move(held));
 }
 
@@ -74,25 +99,25 @@ bool EdgeOverlay::read(Line& line, EdgeRange range) {
 }
 
 EdgeRef EdgeOverlay::first(EdgeKind kind, std::string_view owner) {
-  Line& line = of_owner_[{kind, std::string(owner)}];
+  Line& line = line_of(kind, owner);
   if (read(line, {.kind = kind, .of = owner, .after = line.consumed, .limit = kEdgePage})) return line.stored[line.next_stored];
   while (line.next < line.added.size() && removed_apart_.contains(line.added[line.next]->seq)) ++line.next;
   return line.next < line.added.size() ? line.added[line.next] : nullptr;
 }
 
 void EdgeOverlay::remove_first(const EdgeRef& edge) {
-  Line& line = of_owner_[{edge->kind, edge->owner}];
+  Line& line = line_of(edge->kind, edge->owner);
   line.consumed = edge->seq;
   ++(is_own(*edge) ? line.next : line.next_stored);
-  states_[pair_key(*edge)] = nullptr;
+  state_of(*edge) = nullptr;
   removed_.push_back(edge);
 }
 
 EdgeRef EdgeOverlay::first_cancelled_with(std::string_view awaiter) {
   Line& line = cancelled_with_[std::string(awaiter)];
   const auto present = [this](const Edge& edge) {
-    const auto of_owner = of_owner_.find({edge.kind, edge.owner});
-    return !removed_apart_.contains(edge.seq) && (of_owner == of_owner_.end() || edge.seq > of_owner->second.consumed);
+    const Line* const of_owner = known_line(edge.kind, edge.owner);
+    return !removed_apart_.contains(edge.seq) && (!of_owner || edge.seq > of_owner->consumed);
   };
   EdgeRef first;
   for (; read(line, {.of = awaiter, .limit = kEdgePage, .by = EdgeRange::By::canceller}); ++line.next_stored) {
@@ -109,12 +134,12 @@ EdgeRef EdgeOverlay::first_cancelled_with(std::string_view awaiter) {
 
 void EdgeOverlay::remove(const EdgeRef& edge) {
   removed_apart_.insert(edge->seq);
-  states_[pair_key(*edge)] = nullptr;
+  state_of(*edge) = nullptr;
   removed_.push_back(edge);
 }
 
 bool EdgeOverlay::any(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted) {
-  const Line& line = of_owner_[{kind, std::string(owner)}];
+  const Line& line = line_of(kind, owner);
   const auto accepted = [&](const EdgeRef& edge) { return !removed_apart_.contains(edge->seq) && wanted(*edge); };
   for (std::int64_t after = line.consumed;;) {
     const std::vector<EdgeRef> page = storage_->edges({.kind = kind, .of = owner, .after = after, .limit = kEdgePage});
@@ -128,7 +153,7 @@ bool EdgeOverlay::any(EdgeKind kind, std::string_view owner, const std::function
 void EdgeOverlay::finish(Changes& changes) {
   if (!removed_.empty()) {
     std::erase_if(added_, [this](const EdgeRef& edge) {
-      return edge->seq <= of_owner_.at({edge->kind, edge->owner}).consumed || removed_apart_.contains(edge->seq);
+      return edge->seq <= known_line(edge->kind, edge->owner)->consumed || removed_apart_.contains(edge->seq);
     });
     std::erase_if(removed_, [this](const EdgeRef& edge) { return is_own(*edge); });
     std::swap(changes.edges_removed, removed_);

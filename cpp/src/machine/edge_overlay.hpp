@@ -6,12 +6,13 @@
 // - Edges leave their owner in two ways. remove_first() takes them in order: all up to `consumed` are gone. remove() takes one
 //   anywhere: its number is in removed_apart_. An edge is present if neither holds.
 // - A page has storage's edges after those consumed, in order; those before `next_stored` are consumed, or were removed apart.
-//   `complete`: storage has none after the page.
+//   `complete`: storage has none after the page, or none that is left.
 // - `states_` has each pair that was loaded ahead, added or removed, with its present state; of other pairs storage's is valid.
 // - added_ and removed_ keep what happened, also to an edge that was added and removed: finish() leaves those out, and checks of
 //   consecutive states see them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,9 +21,9 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
+#include "machine/text_hash.hpp"
 #include "resonate/storage.hpp"
 
 namespace resonate {
@@ -36,8 +37,12 @@ class EdgeOverlay {
   void note(std::span<const EdgeLookup> loaded);
   // Null if there is none.
   EdgeRef find(EdgeKind kind, std::string_view owner, std::string_view other) const;
-  // `cancels`: the owner is a job that is cancelled with its awaiters.
-  void add(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels);
+  // Returns whether find() answers without a read of storage.
+  bool knows(EdgeKind kind, std::string_view owner, std::string_view other) const {
+    return states_.contains(pair_key(kind, owner, other));
+  }
+  // `cancels`: the owner is a job that is cancelled with its awaiters. `first`: the owner has no other edge of this kind.
+  void add(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels, bool first);
   // Edges are consumed in order of registration.
   EdgeRef first(EdgeKind kind, std::string_view owner);
   void remove_first(const EdgeRef& edge);
@@ -66,16 +71,26 @@ class EdgeOverlay {
     std::vector<EdgeRef> added;  // by this transaction
     std::size_t next = 0;        // into added
   };
+  using Lines = std::unordered_map<std::string, Line, TextHash, std::equal_to<>>;
+
+  // The key of a pair in states_. It stays valid until the next call.
+  std::string_view pair_key(EdgeKind kind, std::string_view owner, std::string_view other) const;
+  EdgeRef& state_of(const Edge& edge);
+  Line& line_of(EdgeKind kind, std::string_view owner);
+  const Line* known_line(EdgeKind kind, std::string_view owner) const;
   bool read(Line& line, EdgeRange range);
   bool is_own(const Edge& edge) const noexcept { return edge.seq > last_stored_; }
 
   Storage* storage_ = nullptr;
   Counters* counters_ = nullptr;
-  std::int64_t last_stored_ = 0;  // the transaction's edges have greater numbers
-  std::map<std::pair<EdgeKind, std::string>, Line> of_owner_;
+  std::int64_t last_stored_ = 0;            // the transaction's edges have greater numbers
+  std::array<Lines, kEdgeKinds> of_owner_;  // by kind, then by owner
+  Lines::value_type* last_line_ = nullptr;  // that was used last, of last_kind_
+  EdgeKind last_kind_ = EdgeKind::listener;
   std::map<std::string, Line, std::less<>> cancelled_with_;  // by awaiter; without those that were added
   std::unordered_set<std::int64_t> removed_apart_;
-  std::unordered_map<std::string, EdgeRef> states_;  // null: there is none
+  std::unordered_map<std::string, EdgeRef, TextHash, std::equal_to<>> states_;  // null: there is none
+  mutable std::string key_;
   std::vector<EdgeRef> added_;
   std::vector<EdgeRef> removed_;
   std::size_t added_mark_ = 0;

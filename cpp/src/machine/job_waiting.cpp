@@ -44,6 +44,7 @@ JobError dependency_failed(const Row& settled, Instant now) {
 }
 
 std::vector<std::string> distinct(const std::vector<std::string>& ids) {
+  if (ids.size() < 2) return ids;
   std::vector<std::string> kept;
   std::unordered_set<std::string_view> seen;
   for (const std::string& id : ids)
@@ -64,10 +65,10 @@ void leave_awaits(WorkingSet& set, WorkingSet::Entry& job, bool cancelled) {
   std::vector<Lookup<RowRef>> rows;
   std::vector<EdgeLookup> edges;
   for (const std::string& id : awaits) {
-    rows.push_back({id});
-    edges.push_back({EdgeKind::callback, id, job.now->id()});
+    if (!set.knows(id)) rows.push_back({id});
+    if (!set.knows_edge(EdgeKind::callback, id, job.now->id())) edges.push_back({EdgeKind::callback, id, job.now->id()});
   }
-  set.prefetch({.rows = rows, .edges = edges});
+  if (rows.size() + edges.size() > 0) set.prefetch({.rows = rows, .edges = edges});
   for (const std::string& id : awaits) {
     const EdgeRef edge = set.follow_edge(EdgeKind::callback, id, job.now->id());
     if (!edge || (cancelled && edge->cancels)) continue;  // none: it has just been drained, or the job ends before it waits
@@ -86,14 +87,17 @@ bool wake_job(WorkingSet& set, WorkingSet::Entry& waiting, const Row& settled, I
   const Row& row = *waiting.now;
   const Job& job = *row.job;
   if (job.state != JobState::waiting || row.dead_at(now)) return false;
-  if (std::ranges::find(job.awaits, settled.id()) == job.awaits.end()) return false;
+  const auto lacked = std::ranges::find(job.awaits, settled.id());
+  if (lacked == job.awaits.end()) return false;
   const bool failed = settled.state != PromiseState::resolved;
   if (!job.until && failed && job.spec->after_failed == AfterFailed::cancel) {
     cancel_job(set, waiting, dependency_failed(settled, now), now);
     return false;
   }
   if (job.awaits.size() > 1 && job.until != Until::any && !(job.until && failed)) {
-    std::erase(edit_job(set.edit(waiting)).awaits, settled.id());
+    const auto place = lacked - job.awaits.begin();
+    std::vector<std::string>& awaits = edit_job(set.edit(waiting)).awaits;
+    awaits.erase(awaits.begin() + place);
     set.touched(waiting);
   } else if (!job.until && job.process_at > now) {
     postpone_job(set, waiting);
@@ -106,8 +110,9 @@ bool wake_job(WorkingSet& set, WorkingSet::Entry& waiting, const Row& settled, I
 void keep(WorkingSet& set, WorkingSet::Entry& settled, const std::string& keeper) {
   if (is_child_of(*settled.now, keeper)) return;  // a job keeps its children anyway
   note_watcher(set, *settled.now, keeper);
-  if (set.follow_edge(EdgeKind::keeper, settled.now->id(), keeper)) return;
-  set.add_edge(EdgeKind::keeper, settled.now->id(), keeper, settled.now->promise_spec->dialect);
+  const bool first = settled.now->job && settled.now->job->keepers == 0;  // a child without a job does not count them
+  if (!first && set.follow_edge(EdgeKind::keeper, settled.now->id(), keeper)) return;
+  set.add_edge(EdgeKind::keeper, settled.now->id(), keeper, settled.now->promise_spec->dialect, false, first);
   if (settled.now->job) ++edit_job(set.edit(settled)).keepers;
   set.touched(settled);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "machine/derive.hpp"
@@ -14,6 +15,7 @@
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/settle.hpp"
+#include "machine/text_hash.hpp"
 #include "machine/validate_jobs.hpp"
 #include "resonate/errors.hpp"
 
@@ -149,9 +151,9 @@ std::optional<Reply> Machine::held_job_refusal(const Entry* entry, const std::st
 
 // The orders before one in a request that enqueues all or none: they are judged, and not written yet.
 struct Machine::EarlierOrders {
-  std::set<std::string> made;                                    // their ids
-  std::set<std::pair<std::string_view, std::string_view>> keys;  // queue, unique key
-  std::int64_t generated;                                        // the number of the last id that the engine makes
+  std::unordered_set<std::string, TextHash, std::equal_to<>> made;  // their ids
+  std::set<std::pair<std::string_view, std::string_view>> keys;     // queue, unique key
+  std::int64_t generated;                                           // the number of the last id that the engine makes
 
   void add(const JobOrder& order, WorkingSet& set) {
     if (order.unique_key) keys.emplace(order.queue, *order.unique_key);
@@ -369,7 +371,7 @@ Reply Machine::run(JobEnqueueMany& request) {
   Shared<JobReply> jobs(new JobReply);
   jobs->items.reserve(request.orders.size());
   for (JobOrder& order : request.orders) {
-    if (auto refused = refuse_order(order, dialect_)) {
+    if (auto refused = request.atomic ? std::nullopt : refuse_order(order, dialect_)) {  // of an atomic one each was judged above
       jobs->items.push_back({status::kInvalid, *std::move(refused), {}});
     } else {
       jobs->items.push_back(item_of(enqueue_requested(order)));

@@ -117,7 +117,8 @@ void Machine::add_callback(Entry& awaited, const Row& awaiter) {
 
 void Machine::put_callback(Entry& awaited, const Row& awaiter) {
   note_watcher(set_, *awaited.now, awaiter.id());
-  set_.add_edge(EdgeKind::callback, awaited.now->id(), awaiter.id(), dialect_.id, cancels(*awaited.now, awaiter));
+  set_.add_edge(EdgeKind::callback, awaited.now->id(), awaiter.id(), dialect_.id, cancels(*awaited.now, awaiter),
+                awaited.now->callbacks == 0);
   Row& row = set_.edit(awaited);
   row.external = true;  // the promise is now awaited, so its timeout is armed (PROTOCOL 2.1)
   ++row.callbacks;

@@ -54,6 +54,9 @@ class WorkingSet {
 
   // Loads the records that a batch names with one call of the storage, and remembers which do not exist.
   void prefetch(const Lookups& records);
+  // Return whether a row or an edge is known, so that no prefetch needs to have it.
+  bool knows(std::string_view id) { return known(id) || (!absent_.empty() && absent_.contains(id)); }
+  bool knows_edge(EdgeKind kind, std::string_view owner, std::string_view other) const { return edges_.knows(kind, owner, other); }
 
   // For tests: until clear() or require_planned({}), a find…() or has_edge() of what the plan of the request does not name throws.
   void require_planned(const std::optional<Lookups>& planned) noexcept { planned_ = planned; }
@@ -114,8 +117,9 @@ class WorkingSet {
   EdgeRef follow_edge(EdgeKind kind, std::string_view owner, std::string_view other) const {
     return edges_.find(kind, owner, other);
   }
-  void add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels = false) {
-    edges_.add(kind, owner, other, dialect, cancels);
+  void add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels = false,
+                bool first = false) {
+    edges_.add(kind, owner, other, dialect, cancels, first);
   }
   EdgeRef first_edge(EdgeKind kind, std::string_view owner) { return edges_.first(kind, owner); }
   void remove_first_edge(const EdgeRef& edge) { edges_.remove_first(edge); }

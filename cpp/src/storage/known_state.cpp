@@ -78,6 +78,39 @@ void KnownState::keep_unblocks(const Changes& changes) {
   all_unblocks_ = false;
 }
 
+std::optional<std::vector<EdgeRef>> KnownState::callbacks_of(const EdgeRange& range) {
+  if (range.by != EdgeRange::By::owner || range.kind != EdgeKind::callback) return std::nullopt;
+  const auto known = callbacks_.find(range.of);
+  const RowRef owner = known == callbacks_.end() ? nullptr : rows.find(range.of);
+  if (!owner || owner->callbacks != known->second.size()) return std::nullopt;
+  std::vector<EdgeRef> found;
+  for (const EdgeRef& edge : known->second)
+    if (edge->seq > range.after && found.size() < range.limit) found.push_back(edge);
+  return found;
+}
+
+void KnownState::keep_callbacks(const Changes& changes) {
+  for (const EdgeRef& edge : changes.edges_removed) {
+    const auto known = edge->kind == EdgeKind::callback ? callbacks_.find(edge->owner) : callbacks_.end();
+    if (known == callbacks_.end()) continue;
+    callbacks_kept_ -= std::erase_if(known->second, [&](const EdgeRef& one) { return one->seq == edge->seq; });
+    if (known->second.empty()) callbacks_.erase(known);
+  }
+  for (const EdgeRef& edge : changes.edges_added) {
+    if (edge->kind != EdgeKind::callback) continue;
+    if (callbacks_kept_ == kCallbacksKept) forget_callbacks();
+    std::vector<EdgeRef>& known = callbacks_[edge->owner];
+    if (known.size() == kCallbacksOfOne) continue;
+    known.push_back(edge);
+    ++callbacks_kept_;
+  }
+}
+
+void KnownState::forget_callbacks() {
+  callbacks_.clear();
+  callbacks_kept_ = 0;
+}
+
 RowRange KnownState::narrowed(RowRange range) const {
   if (!from_the_beginning(range)) return range;
   if (range.index == Index::due) range.after.major = due_floor;
@@ -114,6 +147,7 @@ void KnownState::keep(const Changes& changes) {
     }
   }
   keep_unblocks(changes);
+  keep_callbacks(changes);
   counters = changes.counters;
 }
 
@@ -171,6 +205,7 @@ void KnownState::forget() {
   first_claims_.clear();
   unblocks_.clear();
   all_unblocks_ = false;
+  forget_callbacks();
   queues.clear();
 }
 

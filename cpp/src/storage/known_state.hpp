@@ -7,9 +7,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "machine/text_hash.hpp"
 #include "resonate/storage.hpp"
 #include "storage/row_cache.hpp"
 
@@ -19,7 +21,9 @@ struct KnownState {
   static constexpr std::size_t kCachedBytes = std::size_t{64} << 20;
 
   static constexpr std::int64_t kUnknown = -1;
-  static constexpr std::size_t kUnblocksKept = 64;  // a store whose messages are delivered has few
+  static constexpr std::size_t kUnblocksKept = 64;       // a store whose messages are delivered has few
+  static constexpr std::size_t kCallbacksKept = 50'000;  // some MB
+  static constexpr std::size_t kCallbacksOfOne = 64;     // a job for which more jobs wait reads them
 
   std::int64_t version = kUnknown;  // of the state, as the storage counts them; unknown: nothing else is known either
   Counters counters;
@@ -47,6 +51,9 @@ struct KnownState {
   std::optional<std::vector<MessageRef>> messages_of(const MessageRange& range) const;
   // Notes what was read for such a range.
   void read(const MessageRange& range, const std::vector<MessageRef>& found);
+  // Returns the edges of the range if they are callbacks, and all of its promise are known: mostly the process that makes jobs wait
+  // for another one also completes that one.
+  std::optional<std::vector<EdgeRef>> callbacks_of(const EdgeRange& range);
   // The range without the places at its beginning that are known to be empty. An index of PostgreSQL keeps the entries of rows that
   // have left it until no transaction can see them, and a scan reads all of them.
   RowRange narrowed(RowRange range) const;
@@ -61,11 +68,16 @@ struct KnownState {
   void keep_first_due(const Changes& changes);
   void keep_first_claims(const Changes& changes);
   void keep_unblocks(const Changes& changes);
+  void keep_callbacks(const Changes& changes);
+  void forget_callbacks();
 
   // By queue: no job that can be claimed comes before this place.
   std::map<std::string, std::pair<std::int64_t, std::int64_t>, std::less<>> first_claims_;
   std::vector<MessageRef> unblocks_;  // the first ones
   bool all_unblocks_ = false;         // there are no others
+  // Some callbacks by owner, in order of registration. If an owner counts as many, they are all of its callbacks.
+  std::unordered_map<std::string, std::vector<EdgeRef>, TextHash, std::equal_to<>> callbacks_;
+  std::size_t callbacks_kept_ = 0;
 };
 
 }  // namespace resonate

@@ -422,17 +422,19 @@ PostgresResult PostgresConnection::run(const char* text) {
 
 int PostgresConnection::socket() const { return libpq().PQsocket(connection_); }
 
-bool PostgresConnection::take_notices(std::string_view payload) {
+std::vector<std::string> PostgresConnection::take_notices() {
   const Libpq& pq = libpq();
   if (!pq.PQconsumeInput(connection_)) give_up();
-  bool found = false;
+  std::vector<std::string> payloads;
   while (PGnotify* const notice = pq.PQnotifies(connection_)) {
-    OwnBackends& own = own_backends();
-    std::lock_guard lock(own.mutex);
-    found = found || (payload == notice->extra && !own.pids.contains(notice->be_pid));
+    {
+      OwnBackends& own = own_backends();
+      std::lock_guard lock(own.mutex);
+      if (!own.pids.contains(notice->be_pid)) payloads.emplace_back(notice->extra);
+    }
     pq.PQfreemem(notice);
   }
-  return found;
+  return payloads;
 }
 
 bool PostgresConnection::lost() const { return !connection_ || libpq().PQstatus(connection_) == CONNECTION_BAD; }

@@ -44,7 +44,7 @@ inline constexpr const char* kBeginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ
 // is, ends one try in some hundred.
 inline constexpr int kTriesWithinLimits = 10;
 
-// The channel of NOTIFY after commits; the payload is the schema.
+// The channel of NOTIFY after commits; see CommitNotice.
 inline constexpr const char* kCommitChannel = "resonate_core";
 
 // A URL of libpq, without the parameters that are ours.
@@ -89,6 +89,7 @@ struct ConnectionCounts {
   std::atomic<std::int64_t> round_trips = 0;
   std::atomic<std::int64_t> lock_timeouts = 0;
   std::atomic<std::int64_t> lost_commits = 0;
+  std::atomic<std::int64_t> listening_workers = 0;
 };
 inline ConnectionCounts connection_counts;
 
@@ -122,8 +123,10 @@ class PostgresConnection {
 
   // For LISTEN: the descriptor that has input when notices arrive.
   int socket() const;
-  // Reads the notices that have arrived, and returns whether one has this payload and was sent by another process.
-  bool take_notices(std::string_view payload);
+  // Reads the payloads of the notices that have arrived from other processes.
+  std::vector<std::string> take_notices();
+  // The server's process of this connection.
+  int backend() const noexcept { return backend_; }
 
   // Whether the connection was lost, or closed by an interrupt.
   bool lost() const;

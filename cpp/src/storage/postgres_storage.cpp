@@ -17,6 +17,9 @@ namespace resonate {
 
 namespace {
 
+constexpr Duration kShortestLimit = 1000;  // of longest_pause()
+constexpr Duration kLongestLimit = 2000;
+
 Error read_only_error(const std::string& shown) {
   return Error(ErrorCode::read_only, "store " + resonate::quoted(shown) + " was opened read-only and cannot be changed");
 }
@@ -56,7 +59,7 @@ SchemaVersions postgres_schema_versions(const std::string& url) {
 
 DatabaseCounts database_counts() noexcept {
   const ConnectionCounts& now = connection_counts;
-  return {now.open_connections, now.connections, now.round_trips, now.lock_timeouts, now.lost_commits};
+  return {now.open_connections, now.connections, now.round_trips, now.lock_timeouts, now.lost_commits, now.listening_workers};
 }
 
 PostgresStorage::PostgresStorage(PostgresAddress address, PostgresOptions options)
@@ -156,6 +159,12 @@ void PostgresStorage::begin(Access access) {
   });
 }
 
+// How long this process may stand still in a transaction, in ms: less than the others wait for it, if they have the same
+// busy_timeout, but long enough for a busy machine.
+Duration PostgresStorage::longest_pause() const noexcept {
+  return std::clamp<Duration>(options_.busy_timeout / 5 * 2, kShortestLimit, kLongestLimit);
+}
+
 // One round trip: the lock, the counters, and what the transaction is going to read. If no other process writes, most of that is
 // known.
 void PostgresStorage::begin_once(Access access, const Lookups& expected) {
@@ -167,7 +176,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected) {
     if (!address_.prepared || session_timeout_ != options_.busy_timeout) send_settings(Scope::transaction);
     const bool registers = writes && writer_ == 0;
     const std::size_t writer = registers ? send(PostgresQuery::new_writer) : 0;
-    const std::size_t lock = writes ? send(PostgresQuery::lock) : 0;
+    const std::size_t lock = writes ? send(PostgresQuery::lock, PostgresParameters().text(std::to_string(longest_pause()))) : 0;
     const std::size_t counters = send(PostgresQuery::load_counters);
     const MessageRange unblocks{.by = MessageRange::By::unblock, .limit = KnownState::kUnblocksKept};
     const bool asks_due = writes && !(alone && known_.first_due);
@@ -303,6 +312,7 @@ std::vector<ScheduleRef> PostgresStorage::schedules(const ScheduleRange& range) 
 }
 
 std::vector<EdgeRef> PostgresStorage::edges(const EdgeRange& range) {
+  if (auto known = known_.callbacks_of(range)) return *std::move(known);
   return guarded("read", [&] {
     PostgresParameters parameters;
     bind_edge_range(parameters, range);

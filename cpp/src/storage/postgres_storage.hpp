@@ -76,7 +76,8 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void send_submissions(const std::vector<Submission>& ended);
   void send_changes(const Changes& changes);
   void commit(const Changes& changes);
-  void announce_commit() noexcept;
+  Duration longest_pause() const noexcept;
+  void announce_commit(const Changes& changes) noexcept;
   Outcome find_outcome();
   std::string problem(const std::string& what) const;
 

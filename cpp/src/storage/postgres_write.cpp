@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "codec/jobs_json.hpp"
-#include "machine/news.hpp"
 #include "resonate/errors.hpp"
 #include "storage/message_columns.hpp"
+#include "storage/postgres_notices.hpp"
 #include "storage/postgres_storage.hpp"
 #include "storage/row_columns.hpp"
 
@@ -176,15 +176,16 @@ void PostgresStorage::commit(const Changes& changes) {
   known_.keep(changes);
   known_.version = version;
   known_.messages = messages;
-  if (address_.listens && brings_work(changes)) announce_commit();
+  if (address_.listens) announce_commit(changes);
 }
 
 // After the commit, since a NOTIFY inside makes commits wait for each other. Nothing waits for its result, and a process that
 // misses it polls.
-void PostgresStorage::announce_commit() noexcept {
+void PostgresStorage::announce_commit(const Changes& changes) noexcept {
   try {
-    const std::string notice = "NOTIFY " + std::string(kCommitChannel) + ", '" + address_.schema + "'";
-    connection_->post(notice.c_str());
+    const std::optional<CommitNotice> notice = notice_of(changes, address_.schema, version_);
+    if (!notice) return;
+    connection_->post(("NOTIFY " + std::string(kCommitChannel) + ", '" + notice->payload() + "'").c_str());
   } catch (const std::exception&) {  // the next transaction finds that the connection is lost
   }
 }

@@ -267,8 +267,27 @@ CREATE INDEX resonate_children ON resonate_promises (parent, created_at, id) WHE
 CREATE INDEX resonate_open ON resonate_promises (open_in, child_number, id) WHERE open_in IS NOT NULL;
 )sql";
 
-constexpr std::array kMigrations = {kFirst,        kJobs,  kGroups, kFourth,  kKeys,    kOwnNames,
-                                    kCancellation, kViews, kPauses, kWaiting, kChildren};
+// The same table of edges with a condition that costs nothing at a write; for the list of three numbers SQLite built a temporary
+// table for each new edge.
+constexpr const char* kEdges = R"sql(
+CREATE TABLE resonate_edges_new (
+  kind INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 2),
+  owner TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  other TEXT NOT NULL,
+  dialect INTEGER NOT NULL,
+  cancelled_with TEXT,
+  PRIMARY KEY (kind, owner, seq)
+) STRICT, WITHOUT ROWID;
+INSERT INTO resonate_edges_new SELECT kind, owner, seq, other, dialect, cancelled_with FROM resonate_edges;
+DROP TABLE resonate_edges;
+ALTER TABLE resonate_edges_new RENAME TO resonate_edges;
+CREATE UNIQUE INDEX edges_by_pair ON resonate_edges (kind, owner, other);
+CREATE INDEX resonate_edges_by_canceller ON resonate_edges (cancelled_with, owner) WHERE cancelled_with IS NOT NULL;
+)sql";
+
+constexpr std::array kMigrations = {kFirst,        kJobs,  kGroups, kFourth,  kKeys,     kOwnNames,
+                                    kCancellation, kViews, kPauses, kWaiting, kChildren, kEdges};
 
 // The rows that the migrations insert into new tables.
 constexpr const char* kFirstRows =

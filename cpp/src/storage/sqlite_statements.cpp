@@ -20,9 +20,13 @@ std::string repeated(const std::string& text, std::size_t count) {
 // A parameter for each column.
 std::string values_of(std::span<const SqlColumn> columns) { return "(" + repeated("?", columns.size()) + ")"; }
 
+std::string insert_into(const std::string& table, std::span<const SqlColumn> columns, std::size_t rows = 1) {
+  return "INTO " + table + " (" + list_of(columns) + ") VALUES " + repeated(values_of(columns), rows);
+}
+
 // OR ROLLBACK: any failure undoes the whole transaction, so SQLite needs no statement journal to undo the statement alone.
 std::string insert_rows(std::span<const SqlColumn> columns, std::size_t rows) {
-  return "INSERT OR ROLLBACK INTO resonate_promises (" + list_of(columns) + ") VALUES " + repeated(values_of(columns), rows);
+  return "INSERT OR ROLLBACK " + insert_into("resonate_promises", columns, rows);
 }
 
 std::string update_by(const std::string& table, std::span<const SqlColumn> columns, const std::string& key) {
@@ -30,10 +34,6 @@ std::string update_by(const std::string& table, std::span<const SqlColumn> colum
 }
 
 std::string update_row(std::span<const SqlColumn> columns) { return update_by("resonate_promises", columns, "id"); }
-
-std::string insert_into(const std::string& table, std::span<const SqlColumn> columns) {
-  return "INTO " + table + " (" + list_of(columns) + ") VALUES " + values_of(columns);
-}
 
 std::string text_of(Sql which) {
   const auto rows = [] { return select_from("resonate_promises", kRowColumns); };
@@ -87,6 +87,8 @@ std::string text_of(Sql which) {
     case Sql::edges_cancelled_with: return edges() + "cancelled_with = ? AND owner > ? ORDER BY owner LIMIT ?";
     case Sql::load_edge: return edges() + "kind = ? AND owner = ? AND other = ?";
     case Sql::insert_edge: return "INSERT " + insert_into("resonate_edges", joined(kEdgeColumns, kEdgeKeys));
+    case Sql::insert_edges:
+      return "INSERT OR ROLLBACK " + insert_into("resonate_edges", joined(kEdgeColumns, kEdgeKeys), kRowsAtOnce);
     case Sql::delete_edge: return "DELETE FROM resonate_edges WHERE kind = ? AND owner = ? AND seq = ?";
     case Sql::messages: return messages() + "seq > ? ORDER BY seq LIMIT ?";
     case Sql::messages_to: return messages() + "address = ? AND seq > ? ORDER BY seq LIMIT ?";

@@ -60,6 +60,7 @@ enum class Sql : std::uint8_t {
   edges_cancelled_with,
   load_edge,
   insert_edge,
+  insert_edges,
   delete_edge,
   messages,
   messages_to,

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,16 @@
 #include "storage/sqlite_schema.hpp"
 
 namespace resonate {
+
+namespace {
+
+// Returns whether a row, null if it does not exist, may own edges of a kind.
+bool may_own(const Row* owner, EdgeKind kind) noexcept {
+  if (kind == EdgeKind::keeper) return true;
+  return owner && (kind == EdgeKind::callback ? owner->callbacks : owner->listeners) > 0;
+}
+
+}  // namespace
 
 std::unique_ptr<Storage> open_sqlite_storage(const std::string& path, const SqliteOptions& options) {
   // A store that is open stays so under its name, also if the file gets a second one: that is refused to the next caller.
@@ -118,15 +130,25 @@ void SqliteStorage::load_many(const Lookups& records) {
   load_rows(records.rows);
   for (Lookup<ScheduleRef>& schedule : records.schedules) schedule.found = read_one_schedule(schedule.key);
   for (Lookup<QueueRef>& queue : records.queues) queue.found = find_queue(queue.key);
-  for (EdgeLookup& edge : records.edges)
+  load_edges(records);
+  for (MessageLookup& message : records.messages) {
+    std::vector<MessageRef> next = messages({.after = message.number - 1, .limit = 1});
+    if (!next.empty() && next.front()->seq == message.number) message.found = std::move(next.front());
+  }
+}
+
+// An owner that is loaded beside them says how many it has: one that does not exist yet, as in a new graph of jobs, has none.
+void SqliteStorage::load_edges(const Lookups& records) {
+  std::unordered_map<std::string_view, const Row*> owners;
+  if (records.edges.size() > 1)
+    for (const Lookup<RowRef>& row : records.rows) owners.emplace(row.key, row.found.get());
+  for (EdgeLookup& edge : records.edges) {
+    if (const auto owner = owners.find(edge.owner); owner != owners.end() && !may_own(owner->second, edge.kind)) continue;
     edge.found = guarded("read", [&] {
       Query found = query(Sql::load_edge);
       found.integer(static_cast<std::int64_t>(edge.kind)).copied(edge.owner).copied(edge.other);
       return found.step() ? read_edge(found.row()) : EdgeRef();
     });
-  for (MessageLookup& message : records.messages) {
-    std::vector<MessageRef> next = messages({.after = message.number - 1, .limit = 1});
-    if (!next.empty() && next.front()->seq == message.number) message.found = std::move(next.front());
   }
 }
 
@@ -201,10 +223,11 @@ std::vector<RowRef> SqliteStorage::rows(const RowRange& range) {
     bind_range(rows, range);
     while (rows.step()) {
       RowRef row;
-      if (range.index != Index::claim) {
+      // Mostly the process that creates a job also claims it, and takes its steps: those rows are in the cache.
+      if (range.index != Index::claim && range.index != Index::due) {
         row = read_row(rows.row());
       } else {
-        row = known_.rows.find(rows.text_at(0));  // use the cached row: mostly the process that creates a job also claims it
+        row = known_.rows.find(rows.text_at(0));
         if (!row) known_.rows.put(row = read_row(rows.row()));
       }
       check.see(*row);
@@ -230,6 +253,7 @@ std::vector<ScheduleRef> SqliteStorage::schedules(const ScheduleRange& range) {
 }
 
 std::vector<EdgeRef> SqliteStorage::edges(const EdgeRange& range) {
+  if (auto known = known_.callbacks_of(range)) return *std::move(known);
   return guarded("read", [&] {
     std::vector<EdgeRef> found;
     Query edges = query(range.by == EdgeRange::By::owner ? Sql::edges : Sql::edges_cancelled_with);

@@ -57,13 +57,14 @@ class SqliteStorage final : public Storage, private OpenConnection {
   void clear();
   void write_rows(const std::vector<RowChange>& changes);
   void update_row(const Row& before, const Row& after);
-  template <class Bind>
-  void write_each(std::span<const Row* const> rows, Sql one, Sql many, Bind bind);
+  template <class Pointer, class Bind>
+  void write_each(const std::vector<Pointer>& records, Sql one, Sql many, Bind bind);
   void end_submissions(const std::vector<Submission>& ended);
   void write_all(const Changes& changes);
   void commit(const Changes& changes);
   Query query(Sql which) { return Query((*statements_)[which]); }
   void load_rows(std::span<Lookup<RowRef>> rows);
+  void load_edges(const Lookups& records);
   RowRef read_one_row(std::string_view id);
   ScheduleRef read_one_schedule(std::string_view id);
   QueueRef find_queue(std::string_view name);

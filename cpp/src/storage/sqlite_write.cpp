@@ -8,15 +8,15 @@
 
 namespace resonate {
 
-template <class Bind>
-void SqliteStorage::write_each(std::span<const Row* const> rows, Sql one, Sql many, Bind bind) {
-  while (!rows.empty()) {
-    const bool several = rows.size() >= kRowsAtOnce;
-    const auto part = rows.first(several ? kRowsAtOnce : 1);
+template <class Pointer, class Bind>
+void SqliteStorage::write_each(const std::vector<Pointer>& records, Sql one, Sql many, Bind bind) {
+  for (std::span<const Pointer> left = records; !left.empty();) {
+    const bool several = left.size() >= kRowsAtOnce;
+    const auto part = left.first(several ? kRowsAtOnce : 1);
     Query write = query(several ? many : one);
-    for (const Row* row : part) bind(write, *row);
+    for (const Pointer& record : part) bind(write, *record);
     write.run();
-    rows = rows.subspan(part.size());
+    left = left.subspan(part.size());
   }
 }
 
@@ -110,11 +110,7 @@ void SqliteStorage::write_all(const Changes& changes) {
   }
   for (const EdgeRef& edge : changes.edges_removed)
     query(Sql::delete_edge).integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).run();
-  for (const EdgeRef& edge : changes.edges_added) {
-    Query insert = query(Sql::insert_edge);
-    bind_edge(insert, *edge);
-    insert.run();
-  }
+  write_each(changes.edges_added, Sql::insert_edge, Sql::insert_edges, bind_edge<Query>);
   std::int64_t messages = known_.messages + static_cast<std::int64_t>(changes.messages_added.size());
   for (const std::int64_t seq : changes.messages_removed) messages -= query(Sql::delete_message).integer(seq).run_counted();
   for (const MessageRef& message : changes.messages_leased) {

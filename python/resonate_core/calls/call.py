@@ -99,7 +99,7 @@ class Call(Generic[T]):
         kind: Its kind.
         data: Its data.
         read: Makes the result from the data of a reply that was not refused: its members, or from a store in this process the
-            record, if the data is one promise or one job.
+            record, if the data is one promise or one job, and a `JobBatch`, if it is jobs that were all enqueued.
         again: Whether the request can run twice with the effect and the reply of one run, so that a client whose answer was lost
             may send it again.
         deadline: The part of the data that gets a `timeoutAt`, and the time until then from now on, in ms.

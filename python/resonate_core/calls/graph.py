@@ -12,7 +12,7 @@ from .._core import Job, JobBatch, Jobs
 from ..errors import Invalid
 from .call import Call, Data, envelope
 from .enqueue_together import EnqueueTogether
-from .graph_nodes import After, NodeOptions, ToRun, node_of, references
+from .graph_nodes import After, Node, NodeOptions, ToRun, node_of, order_of, references
 from .made import together
 from .submission import DEFAULT_SCHEMA, submit
 from .values import text
@@ -96,7 +96,7 @@ class GraphBuilder:
         _text("name", name)
         if name in self._orders:
             raise Invalid(f"name must be unique in graph {self.id!r}, got {name!r} twice")
-        order = dict(node_of(task, payload, options).order)
+        order = dict(node_of(task, payload, options).order if isinstance(task, Node) else order_of(task, payload, options))
         if "id" in order:
             raise Invalid(f"node {name!r} must not have an id of its own, got {order['id']!r}: its id is {self.id_of(name)!r}")
         of_task = order.pop("after", ())
@@ -137,10 +137,11 @@ class GraphBuilder:
         awaited: dict[str, list[str]] = {}
         nodes: dict[str, list[str]] = {}
         for name, after in self._after.items():
-            ids = dict.fromkeys(self.id_of(one) if by_name and one in self._orders else one for one, by_name in after)
-            awaited[name] = list(ids)
-            nodes[name] = [names[one] for one in ids if one in names]
-        return {name: self._order(name, awaited[name]) for name in self._in_order(nodes)}
+            ids = [self.id_of(one) if by_name and one in self._orders else one for one, by_name in after]
+            awaited[name] = ids if len(ids) < 2 else list(dict.fromkeys(ids))
+            nodes[name] = [names[one] for one in awaited[name] if one in names]
+        common = {**self._tags, GRAPH_TAG: self.id}
+        return {name: self._order(name, awaited[name], common) for name in self._in_order(nodes)}
 
     def _in_order(self, nodes: Mapping[str, Sequence[str]]) -> Iterable[str]:
         """Return the names, each behind those that it waits for, and those that can run at the same time together.
@@ -153,7 +154,7 @@ class GraphBuilder:
         levels: dict[str, int] = {}
         for name, before in nodes.items():
             try:
-                levels[name] = 1 + max(map(levels.__getitem__, before), default=0)
+                levels[name] = 1 + (levels[before[0]] if len(before) == 1 else max(map(levels.__getitem__, before), default=0))
             except KeyError:  # added before one that it waits for
                 break
         else:
@@ -164,10 +165,12 @@ class GraphBuilder:
             circle = " waits for ".join(map(repr, reversed(error.args[1])))
             raise Invalid(f"nodes of graph {self.id!r} must not wait for each other in a circle: {circle}") from None
 
-    def _order(self, name: str, awaited: Sequence[str]) -> Data:
-        order = self._orders[name]
-        made = {**order, "id": self.id_of(name), "tags": {**order.get("tags", {}), **self._tags, GRAPH_TAG: self.id}}
-        return {**made, "after": list(awaited)} if awaited else made
+    def _order(self, name: str, awaited: list[str], common: Mapping[str, str]) -> Data:
+        made = {**self._orders[name], "id": self.id_of(name)}
+        made["tags"] = {**made["tags"], **common} if "tags" in made else common
+        if awaited:
+            made["after"] = awaited
+        return made
 
     def made(self) -> EnqueueTogether[dict[str, Job]]:
         """Return the request. Its error names the refused node.
@@ -177,11 +180,12 @@ class GraphBuilder:
         """
         orders = self._sorted()
 
-        def read(items: Sequence[Data]) -> dict[str, Job]:
-            jobs = dict(zip(orders, (Job.from_dict(item["job"]) for item in items), strict=True))
+        def read(batch: JobBatch) -> dict[str, Job]:
+            jobs = dict(zip(orders, batch, strict=True))
             return {name: jobs[name] for name in self._orders}
 
-        return EnqueueTogether(list(orders.values()), [f"node {name!r} of graph {self.id!r}" for name in orders], read)
+        names = list(orders)
+        return EnqueueTogether(list(orders.values()), lambda number: f"node {names[number]!r} of graph {self.id!r}", read)
 
     def submit(self, connection: Any, *, schema: str = DEFAULT_SCHEMA) -> int | Coroutine[Any, Any, int]:
         """Enqueue the jobs in the caller's own transaction: all of them if that transaction commits, otherwise none.
@@ -351,10 +355,10 @@ def jobs_then(orders: Sequence[Data], then: ToRun, tags: Mapping[str, str] = Map
     for order in made:
         order["tags"] = {**order.get("tags", {}), GRAPH_TAG: graph.id}
 
-    def read(items: Sequence[Data]) -> JobBatch:
-        return JobBatch.from_dict({"jobs": [item["job"] for item in items]})
+    def name_of(number: int) -> str:
+        return f"payload {number}" if number < len(orders) else "then"
 
-    return EnqueueTogether(made, [*(f"payload {number}" for number in range(len(orders))), "then"], read)
+    return EnqueueTogether(made, name_of, lambda batch: batch)
 
 
 class _OfJobs:

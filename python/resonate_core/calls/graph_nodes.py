@@ -13,7 +13,7 @@ from .values import Duration
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["After", "HasId", "JobTask", "Node", "NodeOptions", "ToRun", "ids_of", "node_of", "references"]
+__all__ = ["After", "HasId", "JobTask", "Node", "NodeOptions", "ToRun", "ids_of", "node_of", "order_of", "references"]
 
 
 class HasId(Protocol):
@@ -85,6 +85,8 @@ def ids_of(after: Any) -> list[str]:
 
 def references(after: Any) -> list[tuple[str, bool]]:
     """Return each id, and whether it was given as a text, which may be the name of a node."""
+    if isinstance(after, str):
+        return [(after, True)]
     single = _reference(after)
     if single is not None:
         return [single]
@@ -130,12 +132,7 @@ class Node:
 
     def __init__(self, task: str | JobTask, payload: Any = None, **options: Unpack[NodeOptions]) -> None:
         self._task = task
-        if isinstance(task, str):
-            self._order: Data = data_of(Jobs.enqueue, task, payload, **cast("dict[str, Any]", options))
-        elif callable(getattr(task, "order", None)):
-            self._order = task.order(payload, options)
-        else:
-            raise TypeError(f"task must be a task of a worker (@worker.task), the type of a job, or a Node, got {task!r}")
+        self._order = order_of(task, payload, options)
 
     @property
     def task(self) -> str | JobTask:
@@ -158,6 +155,20 @@ class Node:
 
 #: What a graph runs: a type, a task of a worker, or either with payload and options.
 ToRun = str | JobTask | Node
+
+
+def order_of(task: str | JobTask, payload: Any, options: Mapping[str, Any]) -> Data:
+    """Return the data of the `job.enqueue` of a job without an id.
+
+    Raises:
+        Invalid: The payload or an option is not valid.
+        TypeError: The task is none, or there is no such option.
+    """
+    if isinstance(task, str):
+        return data_of(Jobs.enqueue, task, payload, **options)
+    if callable(getattr(task, "order", None)):
+        return task.order(payload, options)
+    raise TypeError(f"task must be a task of a worker (@worker.task), the type of a job, or a Node, got {task!r}")
 
 
 def node_of(task: ToRun, payload: Any = None, options: Mapping[str, Any] | None = None) -> Node:

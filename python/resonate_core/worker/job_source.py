@@ -128,6 +128,9 @@ class JobSource(Protocol):
     def inbox(self, group: str, pid: str, descriptor: int) -> Inbox:
         """Return the messages to a worker of a group; the descriptor is as of `watch`, -1 for none."""
 
+    def fleet(self) -> int:
+        """How many processes with workers share the database, as far as is known here; 0: the client cannot know."""
+
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         """Enqueue a job."""
 

@@ -257,7 +257,7 @@ def _log_attempt(level: int, attempt: Attempt, text: str, *values: object, raise
     error = None if raised is None else raised.error
     more = {} if raised is None else {"failure": error}
     shown: Any = error if _log.isEnabledFor(logging.DEBUG) else None
-    if error is not None and attempt.execution.is_workflow:  # mostly a step has failed, and its record has no traceback
+    if error is not None and attempt.context.workflows is not None:  # mostly a step has failed, and its record has no traceback
         shown = type(error), error, of_program(error.__traceback__)
     head = "job %s of type %s, attempt %d, "
     _log.log(level, head + text, *named.values(), *values, exc_info=shown, extra=named | more)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import math
+import random
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
@@ -36,6 +37,9 @@ _log = logging.getLogger("resonate_core.worker")
 #: The first pause between two rounds that found nothing to claim (s); each next one is twice as long, up to the worker's
 #: poll_interval.
 _FIRST_PAUSE = 0.01
+#: Of a fleet that shares a database: how far apart its workers look for jobs that become due, and how often all of them together poll
+#: if `poll_interval` is shorter (s).
+_TURN, _POLL_OF_EACH = 0.01, 0.05
 #: The shortest pause before a claim of jobs that become due (s).
 _SHORTEST_PAUSE = 0.002
 #: The pause between two requests with what jobs report (s).
@@ -397,15 +401,24 @@ class WorkerSession:
             return
         self._empty = 0 if round.taken else self._empty + 1
         polls = self._parts.environment.polls
-        pause = doubled(_FIRST_PAUSE, self._empty, self._settings.poll_interval) if polls else math.inf
+        fleet = self._client.fleet()
+        first = max(_FIRST_PAUSE, fleet * _TURN)
+        pause = doubled(first, self._empty, self._longest_pause(fleet)) if polls else math.inf
         if round.next_at is not None and not self._client.manual:
-            pause = max(_SHORTEST_PAUSE, min(pause, (round.next_at - self._client.now()) / 1000))
+            # The workers of a fleet wait for the same instant: one of them runs the step and the others find it done.
+            turn = random.uniform(0, fleet * _TURN) if fleet > 1 else 0
+            pause = max(_SHORTEST_PAUSE, min(pause, (round.next_at - self._client.now()) / 1000 + turn))
         self._claim_at = 0.0 if self._woken else self.loop.time() + pause
 
     def _before_claim(self) -> None:
         self._woken = False  # a wake-up from here on may be for something that this claim does not see
         polls = self._parts.environment.polls
-        self._wakeup.rearm(min(self._client.now() + int(self._settings.poll_interval * 1000), NEVER) if polls else None)
+        longest = int(self._longest_pause(self._client.fleet()) * 1000)
+        self._wakeup.rearm(min(self._client.now() + longest, NEVER) if polls else None)
+
+    def _longest_pause(self, fleet: int) -> float:
+        """Return the longest pause between two claims that found nothing (s)."""
+        return max(self._settings.poll_interval, fleet * _POLL_OF_EACH)
 
     def _claim_now(self) -> None:
         self._woken = True

@@ -6,14 +6,27 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from .._core import Job, ManualClock, Promise, PromisePage, Store
+from .._core import Job, ManualClock, Promise, PromisePage, Store, database_counts
 from ..base.instants import NEVER
 from ..calls.call import Call, envelope, refusal
 from ..calls.local import run_call
 from ..calls.store_threads import call_apart
 from ..errors import NotFound, ResonateError, StoreError
 from .inboxes import StoreInbox
-from .job_source import NOT_HELD, WAITING, Claim, Claimed, Exchanged, Held, Queues, T, end_call, result_or_refusal, unless_held
+from .job_source import (
+    NOT_HELD,
+    WAITING,
+    Claim,
+    Claimed,
+    Exchanged,
+    Held,
+    Queues,
+    T,
+    end_call,
+    names_of,
+    result_or_refusal,
+    unless_held,
+)
 from .outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -50,7 +63,10 @@ class StoreClient:
 
     def watch(self, descriptor: int, queues: Queues) -> Watch:
         """Commits of this process are seen, of any queue."""
-        return self.store.watch(descriptor)
+        return self.store.watch(descriptor, queues=names_of(queues))
+
+    def fleet(self) -> int:
+        return database_counts()["listening_workers"] if self.blocking else 0
 
     def inbox(self, group: str, pid: str, descriptor: int) -> StoreInbox:
         """The undelivered messages of the store."""

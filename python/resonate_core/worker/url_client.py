@@ -113,6 +113,9 @@ class UrlClient:
         """The server's stream of messages."""
         return UrlInbox(self._remote.server, group, pid, descriptor)
 
+    def fleet(self) -> int:
+        return 0
+
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         return self._remote.run(call(CoreJobs.enqueue, type, payload, **options))
 

@@ -28,7 +28,9 @@ __all__ = ["Options", "problem_of_job", "problems", "read"]
 _TEST_DATABASE = "file:memorydb_"
 #: The vendors of databases that can hold a store.
 _VENDORS = ("sqlite", "postgresql")
-_WORKER_OPTIONS = frozenset({"concurrency", "lease", "run_lease", "strict", "batch", "poll_interval", "heartbeat", "grace", "steps", "target_group"})
+_WORKER_OPTIONS = frozenset(
+    {"concurrency", "lease", "run_lease", "strict", "batch", "poll_interval", "heartbeat", "grace", "steps", "target_group"}
+)
 #: The retries of a task that names neither retries nor a policy. Other backends of Django do not repeat a task that raised. An
 #: attempt is repeated if its worker died. A worker of an earlier version also fails jobs whose task it does not know.
 DEFAULT_RETRIES: Mapping[str, Any] = {

@@ -86,6 +86,9 @@ class WorkerClient:
 
         return StoreInbox(group, pid, self._world._watch(self._incarnation, descriptor), messages, acknowledge)
 
+    def fleet(self) -> int:
+        return 0
+
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Job:
         return self._call("job.enqueue", lambda: self._store.enqueue(type, payload, options))
 

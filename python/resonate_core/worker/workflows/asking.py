@@ -15,6 +15,7 @@ from ...errors import Conflict, NotFound, StoreError
 from ..context import JobContext
 from .calls import ChildCall
 from .failures import Dropped, RunEnded
+from .foreign import seen
 from .records import Step
 from .requests import NotHeld, Outbox, Sent, read_history, was_cancelled
 from .scope import Run
@@ -126,7 +127,7 @@ class AskingRun(Run):
             await self._behind_leading()
             return await self._sent(sent.requests)
         leading = self._leading = self.loop.create_task(self._sent_after(self._leading, sent.requests))
-        leading.add_done_callback(_seen)
+        leading.add_done_callback(seen)
         return await asyncio.shield(leading)
 
     async def _sent_after(self, before: asyncio.Task[Any] | None, requests: Sequence[Request[Any]]) -> list[Any]:
@@ -204,9 +205,3 @@ class AskingRun(Run):
 
     async def _apart(self, ask: Callable[[], _T]) -> _T:
         return await self.client.apart(ask) if self.client.blocking else ask()
-
-
-def _seen(task: asyncio.Task[Any]) -> None:
-    """Take the exception of a task that is perhaps not awaited any more."""
-    if not task.cancelled():
-        task.exception()

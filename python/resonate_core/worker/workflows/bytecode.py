@@ -61,10 +61,11 @@ def calls_of(code: CodeType, names: Mapping[str, Any], free: Mapping[str, Any]) 
     Example:
         >>> import random
         >>> from resonate_core.worker.workflows.bytecode import calls_of
-        >>> def drawn():
-        ...     return map(random.choice, [[random.random()]])
-        >>> [(found.owner is random, found.name) for found in calls_of(drawn.__code__, {"random": random}, {})]
-        [(False, 'map'), (True, 'random')]
+        >>> def measured():
+        ...     begun = random.random()
+        ...     return map(random.seed, [begun])
+        >>> [(found.owner is random, found.name) for found in calls_of(measured.__code__, {"random": random}, {})]
+        [(True, 'random'), (False, 'map')]
     """
     instructions = [one for one in dis.get_instructions(code) if one.opname not in _PADDING]
     local: dict[str, Any] = {}  # what the function itself imports

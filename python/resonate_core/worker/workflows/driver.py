@@ -17,12 +17,12 @@ from ..context import JobContext, current
 from .branches import Branches
 from .calls import Call
 from .failures import Dropped, Parked, RunEnded, StepTimeout
-from .foreign import Foreign, InContext
+from .foreign import Foreign, InContext, log_failure
 from .operations import Invoke, Operation, Pause, Record, Wait
 from .records import is_pending
 from .scope import Scope, current_scope, inside, place_outside
 from .support import WorkflowSupport
-from .waiting import WaitingRun, log_failure
+from .waiting import WaitingRun
 
 __all__ = ["AsyncRun"]
 

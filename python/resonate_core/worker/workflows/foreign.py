@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection, Generator
 from typing import Any
 
-__all__ = ["Foreign", "InContext", "waits_only_for"]
+__all__ = ["Foreign", "InContext", "log_failure", "seen", "waits_only_for"]
+
+_log = logging.getLogger("resonate_core.workflow")
 
 
 class Foreign:
@@ -77,3 +80,15 @@ def waits_only_for(awaited: Any, futures: Collection[Any]) -> bool:
         return False
     under_way = [each for each in children if not each.done()]
     return bool(under_way) and all(waits_only_for(each, futures) for each in under_way)
+
+
+def log_failure(task: asyncio.Task[Any]) -> None:
+    """Log what a task of the library itself has raised."""
+    if not task.cancelled() and task.exception() is not None:
+        _log.error("a workflow could not look at what it waits for", exc_info=task.exception())
+
+
+def seen(task: asyncio.Task[Any]) -> None:
+    """Take the exception of a task that nobody may wait for any more."""
+    if not task.cancelled():
+        task.exception()

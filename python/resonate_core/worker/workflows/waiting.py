@@ -14,13 +14,13 @@ from ..context import JobContext
 from .asking import AskingRun
 from .calls import Call
 from .failures import Dropped, Parked, RunEnded
-from .foreign import waits_only_for
+from .foreign import log_failure, waits_only_for
 from .operations import Refused, Wait
 from .records import is_pending
 from .requests import NotHeld
 from .support import WorkflowSupport
 
-__all__ = ["WaitingRun", "log_failure"]
+__all__ = ["WaitingRun"]
 
 _log = logging.getLogger("resonate_core.workflow")
 _T = TypeVar("_T")
@@ -308,9 +308,3 @@ class WaitingRun(AskingRun):
             self._main.cancel()
         finally:
             self.busy += busy
-
-
-def log_failure(task: asyncio.Task[Any]) -> None:
-    """Log what a task of the library itself has raised."""
-    if not task.cancelled() and task.exception() is not None:
-        _log.error("a workflow could not look at what it waits for", exc_info=task.exception())

@@ -1,0 +1,152 @@
+"""Measures a fleet of idle workers on one database: what an enqueued job costs it, and when the job starts.
+
+    PYTHONPATH=tests python -m bench.postgres.fleet [--workers 48] [--processes 4] [--rate 20] [--seconds 20] [--latency 1] [--idle 10]
+
+Each worker has a store of its own, so connections of its own; some processes hold the workers. One more process enqueues jobs one by
+one, at a rate. All connections pass a relay that adds the latency of a network. "Idle" is the processor time of the database server
+while nothing is enqueued. Compare two builds on the same machine at the same time of day: other work on it is in all figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import statistics
+import sys
+import time
+from multiprocessing.synchronize import Barrier, Event
+from pathlib import Path
+from typing import Any
+
+import resonate_core as rc
+from resonate_core.worker import Worker
+
+from ..report import machine
+from .relay import relayed
+
+sys.path.append(str(Path(__file__).parents[2] / "tests"))
+
+_TYPE = "fleet"
+
+
+def work(url: str, workers: int, barrier: Barrier, ended: Event, found: Any) -> None:
+    """Runs workers until the event is set; puts when each job started, in s after it was made."""
+    times: list[float] = []
+
+    async def run() -> None:
+        running = []
+        for _ in range(workers):
+            worker = Worker(rc.Store(url, busy_timeout=60_000), concurrency=4)
+
+            @worker.task(_TYPE)
+            async def start(made: float) -> None:
+                times.append(time.time() - made)
+
+            running.append(worker)
+        tasks = [asyncio.create_task(worker.serve()) for worker in running]
+        await asyncio.to_thread(barrier.wait)
+        await asyncio.to_thread(ended.wait)
+        for worker in running:
+            worker.stop()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(run())
+    found.put(times)
+
+
+def _processor_time(server: Any) -> float:
+    """Of all processes of the server that run now, in s."""
+    leader = int((server.folder / "data" / "postmaster.pid").read_text().split()[0])
+    total = 0.0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(folder.name) == leader or int(fields[1]) == leader:
+            total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def _quantile(times: list[float], part: float) -> float:
+    return sorted(times)[min(len(times) - 1, int(part * len(times)))]
+
+
+def measure(server: Any, given: argparse.Namespace) -> dict[str, float]:
+    """The figures of one fleet."""
+    server.create_database("fleet")
+    url = server.url("fleet")
+    with rc.Store(url) as store:
+        store.queues.set("default", lifecycle="asynq")
+    context = multiprocessing.get_context("spawn")
+    with relayed(url, given.latency) as relayed_url:
+        barrier, ended, found = context.Barrier(given.processes + 1), context.Event(), context.Queue()
+        each = [given.workers // given.processes + (n < given.workers % given.processes) for n in range(given.processes)]
+        fleet = [context.Process(target=work, args=(relayed_url, count, barrier, ended, found)) for count in each]
+        for one in fleet:
+            one.start()
+        barrier.wait()
+        time.sleep(given.settle)
+        before = _processor_time(server)
+        time.sleep(given.idle)
+        idle = (_processor_time(server) - before) / given.idle if given.idle else 0.0
+        enqueues: list[float] = []
+        with rc.Store(relayed_url, busy_timeout=60_000) as store:
+            store.jobs.enqueue(_TYPE, time.time())
+            begin, jobs = time.perf_counter(), 0
+            before = _processor_time(server)
+            while time.perf_counter() < begin + given.seconds:
+                now = time.perf_counter()
+                store.jobs.enqueue(_TYPE, time.time())
+                enqueues.append(time.perf_counter() - now)
+                jobs += 1
+                time.sleep(max(0.0, begin + jobs / given.rate - time.perf_counter()))
+            took = time.perf_counter() - begin
+            busy = (_processor_time(server) - before) / took
+            left = time.monotonic() + given.patience
+            while store.queues.stats()[0]["counts"]["pending"] and time.monotonic() < left:
+                time.sleep(0.2)
+        ended.set()
+        times = [one for _ in fleet for one in found.get()]
+        for one in fleet:
+            one.join()
+    return {
+        "jobs/s enqueued": jobs / took,
+        "enqueue p50, ms": 1e3 * statistics.median(enqueues),
+        "start p50, ms": 1e3 * statistics.median(times),
+        "start p99, ms": 1e3 * _quantile(times, 0.99),
+        "jobs started, of all": len(times) / (jobs + 1),
+        "server, cores while jobs come": busy,
+        "server, cores idle": idle,
+    }
+
+
+def main() -> int:
+    """Measures a fleet and prints a table in Markdown."""
+    import postgres_server
+
+    parser = argparse.ArgumentParser(prog="python -m bench.postgres.fleet", description=__doc__.splitlines()[0])
+    parser.add_argument("--workers", type=int, default=48, help="idle workers (default 48)")
+    parser.add_argument("--processes", type=int, default=4, help="that hold the workers (default 4)")
+    parser.add_argument("--rate", type=float, default=20, help="jobs a second that are enqueued one by one (default 20)")
+    parser.add_argument("--seconds", type=float, default=20, help="for which jobs are enqueued (default 20)")
+    parser.add_argument("--latency", type=float, default=1, help="of a round trip, in ms (default 1)")
+    parser.add_argument("--settle", type=float, default=5, help="seconds before the idle fleet is measured (default 5)")
+    parser.add_argument("--idle", type=float, default=10, help="seconds for which the idle fleet is measured (default 10)")
+    parser.add_argument("--patience", type=float, default=60, help="seconds to wait for the last jobs (default 60)")
+    given = parser.parse_args()
+    settings = {"max_connections": str(20 + 6 * given.workers)}
+    with postgres_server.running(durable=True, settings=settings) as server:
+        found = measure(server, given)
+    print(machine())
+    print(f"{given.workers} workers in {given.processes} processes, {given.rate:g} jobs/s, {given.latency:g} ms a round trip")
+    print("| figure | value |\n|---|---|")
+    for name, value in found.items():
+        print(f"| {name} | {value:.3g} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
