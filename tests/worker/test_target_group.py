@@ -206,7 +206,10 @@ def test_a_deadline_of_the_call_is_one_of_the_job(store: rc.Store, worker: Worke
 
 
 def test_a_job_that_expires_before_its_start(store: rc.Store, worker: Worker) -> None:
-    worker.task("slow", good_for=1000)(print)
+    @worker.task("slow", good_for=1000)
+    def slow() -> None:
+        """Never runs."""
+
     call(store, "c", "slow")
     store.queues.pause("default")
     worker.run_until_idle()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from waiting import until
 from workflow_runs import drained, last, records
 
 import resonate_core as rc
 from resonate_core.worker import JobContext, Worker
+from resonate_core.worker.workflows.driver import AsyncRun
+from resonate_core.worker.workflows.threads import ThreadRun
 from resonate_core.workflow import blocking, gather, promise, receive, run, sleep, start_over, step
 
 
@@ -140,6 +144,46 @@ def test_it_waits_for_open_child_jobs_and_for_nothing_else(store: rc.Store, work
     assert [each for each in log if "child" in each] == ["child of 0"] * 2 + ["child of 1"] * 2
     assert store.now == 18_000
     assert [run.outcome for run in runs if run.id == "w"] == ["suspended", "restarted"] * 2 + ["completed"]
+
+
+@pytest.mark.parametrize("kind", ["async", "def"])
+def test_a_child_that_ends_while_it_is_looked_for_lets_it_go_on(
+    store: rc.Store, worker: Worker, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store refused to start over, then the last child ended, and none was found to wait for: the workflow was archived."""
+    child = worker.task("child")(lambda: None)
+    log: list[int] = []
+
+    if kind == "async":
+
+        @worker.workflow("w")
+        async def w(round: int) -> int:
+            log.append(round)
+            if round == 0:
+                child.using(process_in=1000).start()
+                start_over(1)
+            return round
+
+    else:
+
+        @worker.workflow("w")
+        def w(round: int) -> int:
+            log.append(round)
+            if round == 0:
+                child.using(process_in=1000).start()
+                blocking.start_over(1)
+            return round
+
+    for kind_of_run in (AsyncRun, ThreadRun):
+
+        def history(self: Any, original: Any = kind_of_run.history) -> Any:
+            store.jobs.cancel("w:1")
+            return original(self)
+
+        monkeypatch.setattr(kind_of_run, "history", history)
+    w.using(id="w").delay(0)
+    assert last(worker) == 1
+    assert (store.jobs.get("w").state, store.jobs.get("w").restarts, log) == ("completed", 1, [0, 1])
 
 
 def test_a_child_that_fails_or_is_cancelled_lets_it_go_on(store: rc.Store, worker: Worker) -> None:

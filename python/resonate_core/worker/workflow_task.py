@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextvars
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from .._core import Job, Jobs, Promise
+from ..calls.call import Call
 from ..calls.made import call
 from ..calls.workflow_records import WORKFLOW_TAG
-from ..errors import Conflict, ResonateError
+from ..errors import Conflict
 from .context import JobContext
 from .outcomes import DROPPED, RESTARTED, SUSPENDED, Failure, JobCancelled, Outcome
 from .tasks import WorkerTask
@@ -94,17 +95,14 @@ class WorkflowTask(WorkerTask[P, R_co]):
 
     async def _start_over_async(self, run: AsyncRun, ended: StartedOver) -> Outcome:
         """End the run, once no child job of it runs any more."""
-        run.fatal = None
-        request = call(Jobs.start_over, run.job.id, run.version, ended.payload)
-        (answer,) = await run.requested([request])
-        if isinstance(answer, Job):
-            return RESTARTED
-        children = _open_children(await run.history())
-        if isinstance(answer, Conflict) and children:
-            (suspension,) = await run.requested([call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")])
-            if isinstance(suspension, Job):
-                return SUSPENDED if suspension.state == "waiting" else Outcome("snoozed", delay=0)
-        return _refused_start_over(run, answer)
+        ending = _ending(run, ended)
+        requests = next(ending)
+        while True:
+            try:
+                requests = ending.send((await run.requested(requests))[0] if requests else _open_children(await run.history()))
+            except StopIteration as over:
+                outcome: Outcome = over.value
+                return outcome
 
     # -- a synchronous function ----------------------------------------------------------------------------------------------------
 
@@ -126,16 +124,14 @@ class WorkflowTask(WorkerTask[P, R_co]):
             return _outcome_of(run, error)
 
     def _start_over(self, run: ThreadRun, ended: StartedOver) -> Outcome:
-        run.fatal = None
-        (answer,) = run.requested([call(Jobs.start_over, run.job.id, run.version, ended.payload)])
-        if isinstance(answer, Job):
-            return RESTARTED
-        children = _open_children(run.history())
-        if isinstance(answer, Conflict) and children:
-            (suspension,) = run.requested([call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")])
-            if isinstance(suspension, Job):
-                return SUSPENDED if suspension.state == "waiting" else Outcome("snoozed", delay=0)
-        return _refused_start_over(run, answer)
+        ending = _ending(run, ended)
+        requests = next(ending)
+        while True:
+            try:
+                requests = ending.send(run.requested(requests)[0] if requests else _open_children(run.history()))
+            except StopIteration as over:
+                outcome: Outcome = over.value
+                return outcome
 
     def _payload_of_call(self, *args: Any, **kwargs: Any) -> Any:
         return self.payload(self._payload_of(args, kwargs))
@@ -163,8 +159,26 @@ def _open_children(records: Mapping[str, Promise]) -> list[str]:
     return [id for id, record in records.items() if is_pending(record) and name_of(record).startswith(JOB)]
 
 
-def _refused_start_over(run: Run, answer: Any) -> Outcome:
-    if isinstance(answer, ResonateError) and not isinstance(answer, Conflict):
-        raise answer
-    message = f"the run could not be started over: {answer}"
-    return Outcome("failed", failure=Failure("StartOverRefused", message, retryable=False, archive=True))
+def _ending(run: Run, ended: StartedOver) -> Generator[list[Call[Any]], Any, Outcome]:
+    """End a run by `start_over`, after its child jobs.
+
+    It makes lists of one request, and gets the answer. For an empty list it gets the ids of the open child jobs.
+    """
+    run.fatal = None
+    refused = None  # the answer to a request after which no child was open
+    while True:
+        answer = yield [call(Jobs.start_over, run.job.id, run.version, ended.payload)]
+        if isinstance(answer, Job):
+            return RESTARTED
+        if not isinstance(answer, Conflict):
+            raise answer
+        children = yield []
+        if children:
+            suspension = yield [call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")]
+            if isinstance(suspension, Job):
+                return SUSPENDED if suspension.state == "waiting" else Outcome("snoozed", delay=0)
+        elif refused is None:  # the last child may have ended since
+            refused = answer
+            continue
+        message = f"the run could not be started over: {answer}"
+        return Outcome("failed", failure=Failure("StartOverRefused", message, retryable=False, archive=True))
