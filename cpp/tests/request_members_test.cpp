@@ -20,8 +20,8 @@ template <class T>
 requires std::is_same_v<T, WithId<true>> || std::is_same_v<T, WithId<false>>
 constexpr auto fields(Of<T>) {
   constexpr auto id = member(Field::id, &T::id).text();
-  if constexpr (std::is_same_v<T, WithId<true>>) return std::tuple(id.naming(Names::row));
-  if constexpr (std::is_same_v<T, WithId<false>>) return std::tuple(id);
+  if constexpr (std::is_same_v<T, WithId<true>>) return Descriptors{id.naming(Names::row)};
+  if constexpr (std::is_same_v<T, WithId<false>>) return Descriptors{id};
 }
 template <bool Decided>
 struct WithDelay {
@@ -31,8 +31,8 @@ template <class T>
 requires std::is_same_v<T, WithDelay<true>> || std::is_same_v<T, WithDelay<false>>
 constexpr auto fields(Of<T>) {
   constexpr auto delay = member(Field::delay, &T::delay).duration(0);
-  if constexpr (std::is_same_v<T, WithDelay<true>>) return std::tuple(delay.held_to(Limit::delay));
-  if constexpr (std::is_same_v<T, WithDelay<false>>) return std::tuple(delay);
+  if constexpr (std::is_same_v<T, WithDelay<true>>) return Descriptors{delay.held_to(Limit::delay)};
+  if constexpr (std::is_same_v<T, WithDelay<false>>) return Descriptors{delay};
 }
 template <bool Decided>
 struct WithTags {
@@ -42,8 +42,8 @@ template <class T>
 requires std::is_same_v<T, WithTags<true>> || std::is_same_v<T, WithTags<false>>
 constexpr auto fields(Of<T>) {
   constexpr auto tags = member(Field::tags, &T::tags);
-  if constexpr (std::is_same_v<T, WithTags<true>>) return std::tuple(tags.naming(Names::addresses));
-  if constexpr (std::is_same_v<T, WithTags<false>>) return std::tuple(tags);
+  if constexpr (std::is_same_v<T, WithTags<true>>) return Descriptors{tags.naming(Names::addresses)};
+  if constexpr (std::is_same_v<T, WithTags<false>>) return Descriptors{tags};
 }
 template <bool Decided>
 struct WithList {
@@ -53,8 +53,8 @@ template <class T>
 requires std::is_same_v<T, WithList<true>> || std::is_same_v<T, WithList<false>>
 constexpr auto fields(Of<T>) {
   constexpr auto jobs = member(Field::jobs, &T::jobs);
-  if constexpr (std::is_same_v<T, WithList<true>>) return std::tuple(jobs.held_to(Limit::length));
-  if constexpr (std::is_same_v<T, WithList<false>>) return std::tuple(jobs);
+  if constexpr (std::is_same_v<T, WithList<true>>) return Descriptors{jobs.held_to(Limit::length)};
+  if constexpr (std::is_same_v<T, WithList<false>>) return Descriptors{jobs};
 }
 // Inside another struct.
 template <class Part>
@@ -63,7 +63,7 @@ struct Around {
 };
 template <class T>
 requires requires(T whole) { whole.items; }
-constexpr auto fields(Of<T>) { return std::tuple(member(Field::jobs, &T::items).held_to(Limit::length)); }
+constexpr auto fields(Of<T>) { return Descriptors{member(Field::jobs, &T::items).held_to(Limit::length)}; }
 
 namespace {
 
