@@ -263,3 +263,30 @@ def test_calls_of_a_branch_that_is_cancelled_are_no_mistake(
     assert last(worker) == 0
     gc.collect()
     assert [str(each.message) for each in recwarn] == []
+
+
+@pytest.mark.timeout(60)
+def test_a_branch_that_is_cancelled_while_it_waits_for_requests_under_way_does_not_cancel_them(
+    store: rc.Store, worker: Worker
+) -> None:
+    """The task that sends them was cancelled before it began, the run counted as busy, and the worker held the job without an end."""
+
+    @worker.task("child")
+    def child() -> str:
+        return "done"
+
+    async def wins() -> str:
+        return "won"
+
+    async def loses() -> None:
+        child.start()
+        await run(str, "lost")
+
+    @worker.workflow("w")
+    async def w() -> object:
+        decided = await first(wins(), loses())
+        await sleep(1000)
+        return decided
+
+    w.using(id="w").delay()
+    assert last(worker) == (0, "won")

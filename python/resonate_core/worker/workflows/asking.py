@@ -80,7 +80,7 @@ class AskingRun(Run):
     async def send_all(self) -> None:
         """Send what is to be sent."""
         if self._sender is not None:
-            await self._sender
+            await asyncio.shield(self._sender)  # the cancellation of a branch does not end it
         while self.outbox:
             await self._send(self.outbox.take())
         await self._behind_leading()
