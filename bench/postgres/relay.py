@@ -14,7 +14,7 @@ from typing_extensions import override
 
 
 class _Side(asyncio.Protocol):
-    """One end of a relayed connection: what it gets goes to the other end, after the delay."""
+    """One end of a relayed connection. Its bytes reach the other end after the delay."""
 
     def __init__(self, delay: float) -> None:
         self.delay = delay

@@ -37,7 +37,7 @@ class Played:
 
     Attributes:
         code: The lines of the function.
-        runs: What each call did in each run, by its number; what it did not reach is missing.
+        runs: What each call did in each run, by its number; calls that it did not reach are missing.
         instants: When each run began, in ms.
         records: Id and value of each record, in order.
     """
@@ -49,7 +49,7 @@ class Played:
 
 
 def play() -> Played:
-    """Run the workflow: the worker dies in its second step, another one goes on, a message arrives."""
+    """Run the workflow: the worker dies in its second step, another one continues, a message arrives."""
     clock = rc.ManualClock(start=0)
     store = rc.Store(clock=clock, check=True)
     ran: list[int] = []

@@ -39,7 +39,7 @@ class Mail(_Base):
 
 
 class Customer(_Base):
-    """Somebody who has got parcels, and how many."""
+    """A customer who has got parcels, and how many."""
 
     __tablename__ = "shop_customers"
     email: Mapped[str] = mapped_column(primary_key=True)

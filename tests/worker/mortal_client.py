@@ -33,7 +33,7 @@ class Mortal(StoreClient):
         at: The number of the request, from 0.
         before: Whether the request is not made.
         apart: Whether each call is a transaction of its own, as over a URL.
-        raised: What it gets.
+        raised: The exception that it gets.
     """
 
     def __init__(

@@ -345,7 +345,7 @@ class Played:
 
 
 def play(outcome: str, **mortal: Any) -> Played:
-    """Plays two calls with a worker that crashes; another one goes on after its leases. Returns what happened."""
+    """Plays two calls with a worker that crashes; another one continues after its leases. Returns what happened."""
     clock = rc.ManualClock(start=0)
     store = rc.Store(clock=clock, check=True)
     effects: list[str] = []
@@ -400,7 +400,7 @@ def test_a_crash_before_and_after_each_request(outcome: str, apart: bool) -> Non
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_store_that_fails_for_a_moment(apart: bool) -> None:
-    """What was not answered is sent again: without a lease that must expire, unless an answer was lost."""
+    """Unanswered requests are sent again: without a lease that must expire, unless an answer was lost."""
     for at in range(12):
         for before in (True, False):
             store = rc.Store(clock=rc.ManualClock(start=0), check=True)

@@ -1,4 +1,4 @@
-"""Onboards users, with a worker that is killed at one of its requests; then another worker goes on. All places are tried, one after another.
+"""Onboards users, with a worker that is killed at one of its requests; then another worker continues. All places are tried, one after another.
 
     python tests/workflows/onboarding_kills.py FOLDER FIRST LAST [STEP]
 
@@ -126,7 +126,7 @@ def _live(path: Path, sent: Path, number: int, before: bool) -> None:
 
 
 def place(folder: Path, number: int, before: bool) -> dict[str, Any]:
-    """One place: a worker that dies there, and one that goes on."""
+    """One place: a worker that dies there, and one that continues."""
     folder.mkdir(parents=True)
     path, sent = folder / "users.db", folder / "sent"
     sent.mkdir()

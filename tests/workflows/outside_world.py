@@ -1,4 +1,4 @@
-"""What is outside of a workflow in a random run: the effects of its steps, and those who send messages and settle promises."""
+"""The world outside of a workflow in a random run: the effects of its steps, and those who send messages and settle promises."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Outside:
 
     @staticmethod
     def external(node: Node, run: str) -> str:
-        """The id of a promise of somebody else."""
+        """The id of a promise of another program."""
         return f"x-{node['key']}{run}"
 
     def _later(self, delay: int, key: Any, what: str, *of: Any) -> None:

@@ -122,7 +122,7 @@ def simulated(
 
 
 class _Process(threading.Thread):
-    """A live worker in a thread, with an event loop of its own. It begins again after a crash, as often as it should.
+    """A live worker in a thread, with an event loop of its own. It begins again after each crash.
 
     Args:
         name: Of the worker.

@@ -1,4 +1,4 @@
-"""The onboarding of the guide: its worker is killed before and after each request; nobody is welcomed twice, and no click is lost."""
+"""The onboarding of the guide: its worker is killed before and after each request; no user is welcomed twice, and no click is lost."""
 
 from __future__ import annotations
 

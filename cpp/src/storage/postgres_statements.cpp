@@ -67,8 +67,7 @@ std::string text_of(PostgresQuery which) {
   const std::string messages = select_from("messages", kMessageColumns);
   switch (which) {
     // A process that stands still in a transaction loses it, before the others give up their wait for it.
-    case PostgresQuery::lock:
-      return "SELECT set_config('idle_in_transaction_session_timeout', ?, true) FROM write_lock FOR UPDATE";
+    case PostgresQuery::lock: return "SELECT set_config('idle_in_transaction_session_timeout', ?, true) FROM write_lock FOR UPDATE";
     // A statement after the lock sees the last commit, and the clock as of then.
     case PostgresQuery::load_counters:
       return "SELECT version, sequence, now, dropped, jobs, messages, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, "

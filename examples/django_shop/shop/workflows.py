@@ -1,4 +1,4 @@
-"""What happens to an order: a workflow, which goes on where it was when its process has died."""
+"""What happens to an order: a workflow, which continues at the same place after its process has died."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class _Trial:
         payload: Its payload.
         effects: Returns what has happened outside.
         reset: Called before each run.
-        messages: What is sent to the workflow once it is enqueued.
+        messages: Topics and values that are sent to the workflow once it is enqueued.
         meanwhile: Called after each change of the store.
         workers: Further workers.
         within: How long the workflow may take, in ms.
@@ -186,7 +186,7 @@ class _Trial:
             world._loop.create_task(self._others(world))
         promise = await world.settled(id, within=self.within)
         while any(job.state not in _FINAL for job in store.jobs.search(limit=1000)) and world.now < self.within:
-            await world._change_after(world._changes, min(86_400, (self.within - world.now) / 1000))  # child jobs that go on
+            await world._change_after(world._changes, min(86_400, (self.within - world.now) / 1000))  # child jobs that still run
         state = _state_of(world, id, promise)
         return state, promise.value.json() if state == "completed" else None
 
@@ -226,7 +226,7 @@ def crash_everywhere(
     Args:
         workflow: The workflow, as `Worker.workflow` returns it. A copy of its worker runs it; its child jobs as well.
         payload: Its payload, as of `WorkerTask.enqueue`.
-        effects: What has happened outside: a list to which fakes of a bank or of a mail server append, which is cleared before each run;
+        effects: The effects outside: a list to which fakes of a bank or of a mail server append, which is cleared before each run;
             or a function that returns what has happened so far. An effect must be equal in each run: leave recorded keys out.
         reset: Called before each run, to empty what remembers the effects of the run before.
         messages: Topics and values that are sent to the workflow, at once; it receives them when it asks for them.

@@ -79,7 +79,7 @@ def name_or_none(name: str, given: object) -> str | None:
 
 
 def group_or_none(name: str, given: object) -> str | None:
-    """The name of a group of workers, as it stands in an address such as ``poll://any@group``, or None.
+    """The name of a group of workers, as in an address such as ``poll://any@group``, or None.
 
     Raises:
         Invalid: It is empty, or an address cannot hold it.

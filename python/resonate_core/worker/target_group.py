@@ -1,7 +1,7 @@
 """Calls of programs of the published SDKs, by `rpc` with a target: each runs as a job of this package (WIRE 7).
 
 A caller makes a promise with the tag `resonate:target` and the param ``{"func", "args", "kwargs", "version"}``, and the store
-offers its task to the workers of the group. A worker acquires the task, enqueues the job ``ID:1``, and suspends the task on it: nobody
+offers its task to the workers of the group. A worker acquires the task, enqueues the job ``ID:1``, and suspends the task on it: no worker
 holds it while the job waits and runs. Once the job is settled, the store offers the task again, and a worker of the group fulfils it
 with the outcome. Each request may be the last one of a worker: the next one finds what it did.
 """
@@ -129,7 +129,7 @@ class TargetGroup:
         """Handle the messages that wait; return whether there were any.
 
         Raises:
-            StoreError: The store has failed. What was not answered is sent again by the next round.
+            StoreError: The store has failed. The next round sends the unanswered requests again.
         """
         under_way = {step.execute.number for step in self._open if step.execute is not None}
         taken = [one for one in self._inbox.take() if one.number not in under_way or not one.number]
@@ -172,7 +172,7 @@ class TargetGroup:
                     failure = failed
                 elif step.go_on():
                     going_on.append(step)
-            waiting[:0] = going_on  # first: what is acquired is held under a lease
+            waiting[:0] = going_on  # first: acquired tasks are held under a lease
         if failure is not None:
             raise failure
 
@@ -256,7 +256,7 @@ class TargetGroup:
             raise _Refused("InvalidPayload", f"{func}: {error}") from error
 
     def _not_here(self, id: str, version: int) -> _Requests:
-        """Release a task for other workers: at once, then after pauses that grow while it comes back."""
+        """Release a task for other workers: at once, then after pauses that grow while it is offered again."""
         if not self._live:
             self._put_back.add(id)
             yield from self._release(id, version)

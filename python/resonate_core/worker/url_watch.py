@@ -38,7 +38,7 @@ class EventStream:
         address: That of the server, with the token, the time limit and the most bytes of a line.
         path: That of the stream, below the server's address.
         descriptor: A pipe or a socket that does not block.
-        without: What the log says if there is no stream: what is missing, and its consequence.
+        without: Two texts for the log if there is no stream: the missing part, and its consequence.
         level: Of that line.
     """
 

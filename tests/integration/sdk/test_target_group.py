@@ -219,7 +219,7 @@ def test_an_archived_workflow_goes_on_when_it_is_run() -> None:
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_ours_crashes_before_and_after_each_request(apart: bool) -> None:
-    """A workflow of ours is called by the SDK and calls the SDK; its worker crashes, and another one goes on."""
+    """A workflow of ours is called by the SDK and calls the SDK; its worker crashes, and another one continues."""
 
     async def main(**crash: Any) -> int:
         async with Both() as both:

@@ -30,7 +30,7 @@ _declared: dict[str, dict[str, DjangoWorkflow[Any, Any]]] = {}  # by backend and
 
 @dataclass(frozen=True)
 class _Started:
-    """What is known of a job whose transaction has not committed."""
+    """The known members of a job whose transaction has not committed."""
 
     id: str
 

@@ -101,7 +101,7 @@ class Branch:
         return [] if own is None else run.cancellations(own.id)
 
     def give_up(self) -> None:
-        """What it has not awaited when it is cancelled is no mistake."""
+        """It is cancelled: a call that it has not awaited is no mistake."""
         if self.scope is not None and not self.ended:
             self.scope.given_up = True
 

@@ -89,6 +89,6 @@ def log_failure(task: asyncio.Task[Any]) -> None:
 
 
 def seen(task: asyncio.Task[Any]) -> None:
-    """Take the exception of a task that nobody may wait for any more."""
+    """Take the exception of a task that has perhaps no awaiter any more."""
     if not task.cancelled():
         task.exception()
