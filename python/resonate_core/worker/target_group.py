@@ -256,7 +256,7 @@ class TargetGroup:
             raise _Refused("InvalidPayload", f"{func}: {error}") from error
 
     def _not_here(self, id: str, version: int) -> _Requests:
-        """Release a task for other workers: at once, then after pauses that grow while it is offered again."""
+        """Release a task for other workers: at once, then after pauses that grow with each repetition."""
         if not self._live:
             self._put_back.add(id)
             yield from self._release(id, version)
