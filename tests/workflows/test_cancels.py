@@ -245,9 +245,9 @@ def test_the_timeout_of_the_job_ends_one_attempt(live_store: rc.Store, quick: Wo
 
     if kind == "async":
 
-        @quick.workflow("w", timeout=300)
+        @quick.workflow("w", timeout=1000)
         async def w() -> str:
-            await sleep(600)
+            await sleep(1200)
             try:
                 await run_slow()
             except asyncio.CancelledError:
@@ -261,9 +261,9 @@ def test_the_timeout_of_the_job_ends_one_attempt(live_store: rc.Store, quick: Wo
 
     else:
 
-        @quick.workflow("w", timeout=300)
+        @quick.workflow("w", timeout=1000)
         def w() -> str:
-            blocking.sleep(600)
+            blocking.sleep(1200)
             try:
                 for _ in range(1000):
                     blocking.run(nap)
