@@ -86,13 +86,27 @@ def deleted(id: str) -> NotFound:
 
 
 class _Waiter:
-    """One call that waits: its future, and the timer of its timeout."""
+    """One call that waits: its future, and the timer of its timeout. It times out only after the promise was read since its beginning."""
 
-    __slots__ = ("future", "timer")
+    __slots__ = ("future", "late", "timer", "was_read")
 
     def __init__(self, future: asyncio.Future[Promise]) -> None:
         self.future = future
         self.timer: asyncio.TimerHandle | None = None
+        self.was_read = False
+        self.late: TimeoutError | None = None
+
+    def time_out(self, error: TimeoutError) -> None:
+        """End it with an error, now or once the promise is read."""
+        self.late = error
+        if self.was_read and not self.future.done():
+            self.future.set_exception(error)
+
+    def read(self) -> None:
+        """The promise was read, and its outcome is set if it is settled."""
+        self.was_read = True
+        if self.late is not None:
+            self.time_out(self.late)
 
 
 class _Watcher:
@@ -160,9 +174,12 @@ class _Watcher:
                 self.committed = False
                 wakeup.rearm(_LOOKS_ANYWAY)  # before the read: a later commit wakes again
             ids = list(self.waiting if everything else self.fresh)
+            fresh = [waiter for one in self.fresh for waiter in self.waiting[one] if not waiter.was_read]
             self.fresh.clear()
             for at in range(0, len(ids), _READ_AT_ONCE):
                 await self.read(ids[at : at + _READ_AT_ONCE])
+            for waiter in fresh:
+                waiter.read()
             if not self.waiting:
                 return
             took = seconds() - began
@@ -211,11 +228,6 @@ class _Watcher:
 _watchers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, _Watcher]] = WeakKeyDictionary()
 
 
-def _time_out(waiter: _Waiter, waited: str, limit: float) -> None:
-    if not waiter.future.done():
-        waiter.future.set_exception(still_pending(waited, limit))
-
-
 async def wait_async(store: Store, waited: str, timeout: Seconds | None = None) -> Promise:
     """Wait until a promise is settled; see `AsyncStore.wait`."""
     text("id", waited)
@@ -227,7 +239,7 @@ async def wait_async(store: Store, waited: str, timeout: Seconds | None = None) 
         watcher = watchers[id(store)] = _Watcher(store, loop)
     waiter = watcher.add(waited)
     if limit is not None:
-        waiter.timer = loop.call_later(limit, _time_out, waiter, waited, limit)
+        waiter.timer = loop.call_later(limit, waiter.time_out, still_pending(waited, limit))
     try:
         with awaiting(waited):
             return await waiter.future
