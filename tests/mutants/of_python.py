@@ -149,7 +149,7 @@ MUTANTS = [
     Mutant(
         "the failure of a workflow is logged without its traceback",
         "worker",
-        "if «error is not None and attempt.execution.is_workflow»:",
+        "if «error is not None and attempt.context.workflows is not None»:",
         "False",
     ),
 ]
