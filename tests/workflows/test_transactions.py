@@ -117,6 +117,23 @@ def test_another_workflow_of_the_same_id_has_its_own_rows(
     assert orders(shop) == ["one", "two"]
 
 
+def test_a_step_of_which_nothing_is_known_is_tried_again_without_retries(
+    worker: Worker, store: rc.Store, shop: Shop, way: str
+) -> None:
+    """That the database does not answer is no failure of the step."""
+    opened: list[int] = []
+
+    def open_shop() -> sqlite3.Connection:
+        opened.append(len(opened))
+        if len(opened) < 3:
+            raise sqlite3.OperationalError("unable to open database file")
+        return shop()
+
+    register(worker, way, place, open_shop).delay("seven")
+    assert worker.run_until_idle(advance=True).runs[-1].result == {"placed": 5}
+    assert (orders(shop), len(opened)) == (["seven"], 3)
+
+
 def test_a_function_that_raises_is_rolled_back_and_its_failure_recorded(
     worker: Worker, store: rc.Store, shop: Shop, way: str
 ) -> None:
