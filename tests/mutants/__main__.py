@@ -79,7 +79,7 @@ def verdicts(tree: Path, work: Path, chosen: list[tuple[Mutant, Place]], jobs: i
             return judge(tree, work / "site", mutant.number, REST)
         site = python_site(tree, work, mutant, place)
         try:
-            return judge(tree, site, 0, SLICES[mutant.area])
+            return judge(tree, site, 0, [mutant.first] * bool(mutant.first) + SLICES[mutant.area])
         finally:
             shutil.rmtree(site)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutants import of_jobs, of_promises_and_tasks, of_python, of_storage_and_codec
+from mutants import of_jobs, of_promises_and_tasks, of_python, of_storage_and_codec, of_workflows
 from mutants.mutant import Mutant
 
 MUTANTS: list[Mutant] = [
@@ -10,6 +10,7 @@ MUTANTS: list[Mutant] = [
     *of_jobs.MUTANTS,
     *of_storage_and_codec.MUTANTS,
     *of_python.MUTANTS,
+    *of_workflows.MUTANTS,
 ]
 
 MEMORY = "tests/conformance memory"
@@ -48,6 +49,10 @@ THEN = [MEMORY, "tests/unit", "tests/fuzz", "tests/conformance sqlite", *MACHINE
 SLICES = {
     "worker": ["tests/worker", "tests/integration/jobs", "tests/regressions"],
     "server": ["tests/server", "tests/regressions"],
+    "workflows": ["tests/workflows", "tests/testing/test_simulation_workflows.py", "tests/zoo", "tests/worker"],
+    "rehearsal": ["tests/workflows/test_replay.py", "tests/workflows", "tests/cli"],
+    "transactions": ["tests/workflows/test_transactions.py", "tests/integration/transactions", "tests/workflows"],
+    "target group": ["tests/worker/test_target_group.py tests/worker/test_target_group_ends.py", "tests/integration/sdk"],
 }
 """The tests that run on mutants of Python."""
 REST = ["tests/regressions", "tests/server", "tests/worker", "tests/integration/jobs", "tests/integration/sdk", "tests/cli"]

@@ -59,6 +59,8 @@ def _environment(site: Path) -> dict[str, str]:
 
 def _first_failure(output: str) -> str:
     found = re.search(r"^(?:FAILED|ERROR) (\S+(?:\[.*?\])?)(?: - |$)", output, re.MULTILINE)
+    if found is None:  # a test that plays a crash lets it out
+        found = re.search(r"(tests/\S+:\d+): KeyboardInterrupt$", output, re.MULTILINE)
     return found[1] if found else "(collection)"
 
 
@@ -84,7 +86,7 @@ def judge(tree: Path, site: Path, number: int, slices: Iterable[str]) -> Verdict
             return Verdict(f"{words} (did not end)", time.monotonic() - begun, output)
         if run.returncode < 0:
             return Verdict(f"{words} (ended by signal {-run.returncode})", time.monotonic() - begun, output)
-        if run.returncode == 1 or (run.returncode == 2 and "rror" in output):
+        if run.returncode == 1 or (run.returncode == 2 and ("rror" in output or "KeyboardInterrupt" in output)):
             return Verdict(_first_failure(output), time.monotonic() - begun, output)
         if run.returncode != 0:
             raise RuntimeError(f"the tests could not run (exit {run.returncode}):\n{output[-3000:]}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SUFFIXES = {"cpp": (".hpp", ".cpp"), "python": (".py",)}
+PYTHON_AREAS = ("worker", "server", "workflows", "rehearsal", "transactions", "target group")
 FOLDERS = {"cpp": ("cpp/include", "cpp/src", "cpp/bindings"), "python": ("python/resonate_core",)}
 
 
@@ -20,6 +21,7 @@ class Mutant:
         old: The text. In ``a «b» c`` only b is replaced; a and c identify the place. The amount of white space does not matter.
         new: The replacement: in C++ an expression, or statements if `old` is one or more statements.
         statement: Whether `old` consists of statements.
+        first: Of a mutant of Python: tests that run before those of its area, since they know the rule.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Mutant:
     old: str
     new: str
     statement: bool = False
+    first: str = ""
 
     def __post_init__(self) -> None:
         if self.language == "cpp" and not self.statement and (not self.new.strip() or self.new.rstrip().endswith(";")):
@@ -38,7 +41,7 @@ class Mutant:
     @property
     def language(self) -> str:
         """The language of the source."""
-        return "python" if self.area in ("worker", "server") else "cpp"
+        return "python" if self.area in PYTHON_AREAS else "cpp"
 
     @property
     def number(self) -> int:

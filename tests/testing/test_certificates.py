@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from datetime import timedelta
 from typing import Any
@@ -210,6 +211,26 @@ def test_effects_by_a_function_and_other_programs(worker: Worker, outside: Outsi
     )
     assert certificate.effects == {("charge", "workflow-1:1"): 1, "packed": 1}
     assert certificate.result == ["yes", "7"]
+
+
+def test_what_the_store_refuses_meanwhile_is_no_change(worker: Worker, outside: Outside) -> None:
+    """Others ask for what is not there, again after each change: their own requests are none, or they would ask for ever."""
+
+    @worker.workflow("w")
+    async def w(order: str) -> str:
+        await run(outside.charge, order, str(await uuid4()))
+        return await promise(type=str)
+
+    asked = []
+
+    def person(store: rc.Store) -> None:
+        asked.append(store.clock.now)
+        with contextlib.suppress(rc.NotFound):
+            store.promises.resolve("workflow-1:3", "yes")
+
+    certificate = certify(w, outside, meanwhile=person)
+    assert certificate.result == "yes"
+    assert len(asked) < 30 * (len(certificate.crashes) + 1)
 
 
 def test_a_workflow_that_does_not_end_is_refused(worker: Worker, outside: Outside) -> None:

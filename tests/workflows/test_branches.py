@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from datetime import timedelta
 from typing import Any
 
@@ -291,3 +292,19 @@ def test_branches_that_a_decided_first_does_not_run_again_are_closed(store: rc.S
     w.using(id="w").delay()
     assert last(worker) == (1, "b")
     assert begun == ["a", "b", "c", "b"], "a replay runs the branch that has decided, and no other"
+
+
+def test_the_decision_and_the_cancels_of_the_losers_are_one_request(store: rc.Store, worker: Worker) -> None:
+    """A crash cannot come between them."""
+    recording = io.StringIO()
+    store.record(recording)
+
+    @worker.workflow("w")
+    async def w() -> Any:
+        return await first(receive("never"), sleep(1000))
+
+    w.using(id="w").delay()
+    assert last(worker) == (1, None)
+    asked = [line for line in recording.getvalue().splitlines() if line.startswith('{"kind":"job.record"')]
+    deciding = [line for line in asked if "w:3" in line]
+    assert len(deciding) == 1 and "w:1" in deciding[0], deciding

@@ -10,7 +10,7 @@ from workflow_runs import drained, last, records
 
 import resonate_core as rc
 from resonate_core.worker import Worker
-from resonate_core.workflow import StepFailed, first, gather, patched, promise, receive, run, sleep, step
+from resonate_core.workflow import StepFailed, first, gather, patched, promise, receive, result, run, sleep, step
 
 
 @step
@@ -210,3 +210,23 @@ def test_a_slow_loser_is_not_waited_for(store: rc.Store) -> None:
                 let_go.set()
         finally:
             let_go.set()
+
+
+def test_what_is_sent_together_keeps_its_order(store: rc.Store, worker: Worker) -> None:
+    """The mark of one branch and the record of the other one are one request: each gets its own answer."""
+    store.promises.create("mine", timeout=60_000)
+    store.promises.create("other", timeout=60_000)
+
+    async def marks() -> bool:
+        await result("other")
+        return patched("quick")
+
+    @worker.workflow("w")
+    async def w() -> list[Any]:
+        return list(await gather(result("mine", type=str), marks()))
+
+    w.using(id="w").delay()
+    worker.run_until_idle()
+    store.promises.resolve("other")
+    store.promises.resolve("mine", "yours")
+    assert last(worker) == ["yours", True]

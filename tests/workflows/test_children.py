@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +15,7 @@ from workflow_runs import drained, last, records, states
 import resonate_core as rc
 from resonate_core.errors import Invalid
 from resonate_core.worker import JobContext, JobError, Worker
-from resonate_core.workflow import StepFailed, blocking, first, gather, receive, run, sleep, step
+from resonate_core.workflow import StepFailed, blocking, first, gather, promise, receive, run, sleep, step
 
 
 def test_a_child_job_has_the_id_of_its_call_and_the_options_of_its_task(store: rc.Store, worker: Worker) -> None:
@@ -381,3 +383,43 @@ def test_live(end: tuple[rc.Store, Worker]) -> None:
     with worker:
         assert store.result("w", timeout=60) == ["parcel 2", "parcel 1", [1, 3], "Conflict", [f"parcel {n}" for n in range(20)]]
         until(lambda: store.jobs.get("w:2").state == "cancelled")
+
+
+@pytest.mark.parametrize("kind", ["async", "def"])
+def test_a_promise_is_made_before_the_child_job_that_gets_its_id(store: rc.Store, worker: Worker, kind: str) -> None:
+    """A crash may come between the two requests."""
+    recording = io.StringIO()
+    task = worker.task("settle")(lambda id: id)
+
+    @worker.workflow("async")
+    async def w() -> str:
+        answer = promise(type=str)
+        return await task.start(answer.id)
+
+    @worker.workflow("def")
+    def w_here() -> str:
+        answer = blocking.promise(type=str)
+        return task.start(answer.id).result()
+
+    store.record(recording)
+    worker.enqueue(kind, id="w")
+    assert last(worker) == "w:1"
+    kinds = [json.loads(line).get("kind") for line in recording.getvalue().splitlines()]
+    asked = [each for each in kinds if each in ("job.record", "job.enqueue")]
+    assert asked == ["job.enqueue", "job.record", "job.enqueue"]
+
+
+@pytest.mark.parametrize("lifecycle", ["asynq", "horsies"])
+def test_a_child_is_cancelled_with_its_workflow_under_each_lifecycle(store: rc.Store, worker: Worker, lifecycle: Any) -> None:
+    """A plain job under `asynq` is not cancelled with what awaits it."""
+    elsewhere = worker.task("pack", queue="elsewhere", lifecycle=lifecycle)(lambda: None)
+
+    @worker.workflow("w")
+    async def w() -> None:
+        await elsewhere.call()
+
+    w.using(id="w").delay()
+    drained(worker)
+    assert store.jobs.get("w:1").state == "pending"
+    store.workflows.cancel("w")
+    assert store.jobs.get("w:1").state == "cancelled"

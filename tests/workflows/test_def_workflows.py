@@ -9,6 +9,7 @@ import pytest
 from workflow_runs import drained, error_of, last, records, states
 
 import resonate_core as rc
+from resonate_core import workflow
 from resonate_core.worker import JobError, Retry, Worker
 from resonate_core.workflow import StepFailed, StepInterrupted, blocking, step
 from resonate_core.workflow.blocking import (
@@ -288,3 +289,30 @@ def test_outside_of_a_worker_and_in_steps_calls_are_plain() -> None:
     for call in (lambda: sleep(1), lambda: receive("a"), lambda: promise(), lambda: result("a"), lambda: blocking.start_over()):
         with pytest.raises(RuntimeError):
             call()
+
+
+def test_a_run_that_waits_is_suspended_and_not_lost(store: rc.Store, worker: Worker) -> None:
+    @worker.workflow("w")
+    def w() -> str:
+        sleep(timedelta(hours=1))
+        return receive("m", type=str, timeout=1000, default="none")
+
+    w.using(id="w").delay()
+    assert [each.outcome for each in drained(worker)] == ["suspended", "suspended", "completed"]
+
+
+def test_it_sleeps_until_an_instant_of_a_clock_that_has_begun(store: rc.Store, worker: Worker, clock: rc.ManualClock) -> None:
+    clock.advance_to(10_000)
+
+    @worker.workflow("def")
+    def w() -> None:
+        sleep_until(15_000)
+
+    @worker.workflow("async")
+    async def w_async() -> None:
+        await workflow.sleep_until(25_000)
+
+    worker.enqueue("def", id="def")
+    assert drained(worker)[-1].at == 15_000
+    worker.enqueue("async", id="async")
+    assert drained(worker)[-1].at == 25_000

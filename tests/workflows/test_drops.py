@@ -12,7 +12,7 @@ from workflow_runs import drained, last, records, states
 
 import resonate_core as rc
 from resonate_core.worker import Worker
-from resonate_core.workflow import Dropped, first, gather, now, patched, promise, receive, run, sleep, step
+from resonate_core.workflow import Dropped, blocking, first, gather, now, patched, promise, receive, run, sleep, step
 
 
 @step
@@ -282,3 +282,40 @@ def test_a_function_that_never_lets_go_of_a_dropped_run(store: rc.Store, worker:
     w.using(id="w").delay()
     assert last(worker) == "done"
     assert count == 1000
+
+
+@pytest.mark.parametrize("kind", ["async", "def"])
+def test_the_code_does_not_see_that_its_job_was_taken_over(
+    store: rc.Store, worker: Worker, clock: rc.ManualClock, kind: str
+) -> None:
+    """What is to be sent is refused. That is no failure of a call, which the code could handle by an effect."""
+    seen: list[str] = []
+
+    def taken_over() -> None:
+        if not seen:
+            clock.advance(600_000)
+            assert store.jobs.claim("default", worker="other", lease=1_000, start=1)
+            seen.append("taken over")
+
+    @worker.workflow("async")
+    async def w() -> None:
+        taken_over()
+        try:
+            await promise(timeout=1000)
+        except Exception as error:
+            seen.append(type(error).__name__)
+            raise
+
+    @worker.workflow("def")
+    def w_here() -> None:
+        taken_over()
+        try:
+            blocking.promise(timeout=1000).result()
+        except Exception as error:
+            seen.append(type(error).__name__)
+            raise
+
+    worker.enqueue(kind, id="w")
+    runs = drained(worker)
+    assert seen == ["taken over", "TimeoutError"]
+    assert (runs[0].outcome, runs[-1].outcome) == ("lost", "failed")  # nobody settles the promise

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import io
 import threading
 import time
 import weakref
 from datetime import timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from waiting import until
@@ -54,6 +56,27 @@ def test_it_goes_on_in_the_same_worker_without_a_replay(end: tuple[rc.Store, Wor
             store.workflows.send("w", "a", str(turn))
         assert store.result("w", timeout=60) == ["0", "1", "2", 1]
     assert store.jobs.get("w").version == 4
+
+
+def test_what_it_has_waited_for_is_read_before_it_goes_on(parked: list[str]) -> None:
+    """Otherwise it would ask once more to be suspended, only to hear that it need not wait."""
+    recording = io.StringIO()
+    with rc.Store() as store:
+        store.record(recording)
+        worker = Worker(store)
+
+        @worker.workflow("w")
+        async def w() -> list[str]:
+            return [await receive("a", type=str) for _ in range(3)]
+
+        w.using(id="w").delay()
+        with worker:
+            for turn in range(3):
+                until(lambda turn=turn: len(parked) == turn + 1)
+                store.workflows.send("w", "a", str(turn))
+            assert store.result("w", timeout=60) == ["0", "1", "2"]
+    asked = [line for line in recording.getvalue().splitlines() if line.startswith('{"kind":"job.suspend"')]
+    assert len(asked) == 3
 
 
 def test_branches_go_on_each_where_it_was(end: tuple[rc.Store, Worker], parked: list[str]) -> None:
@@ -330,3 +353,26 @@ def test_thousands_of_wakes_of_one_workflow(live_store: rc.Store) -> None:
         for turn in range(300):
             live_store.workflows.send("w", "a", turn)
         assert live_store.result("w", timeout=60) == sum(range(300))
+
+
+@pytest.mark.parametrize(
+    ("changed", "continues"),
+    [({}, True), ({"version": 3}, False), ({"created_at": 8}, False), ({"restarts": 1}, False)],
+    ids=["the next version", "a later version", "another job of this id", "started over"],
+)
+def test_a_parked_run_continues_only_in_its_own_job_at_the_very_next_version(changed: dict[str, int], continues: bool) -> None:
+    class Parked:
+        job: Any = SimpleNamespace(id="w", created_at=7, restarts=0)
+        version = 1
+        dropped = False
+
+        def drop(self) -> None:
+            self.dropped = True
+
+    support = WorkflowSupport(cast("Any", None), steps=1, live=True, beside=False, name="w1")
+    run = Parked()
+    support.park(run)
+    claimed: Any = SimpleNamespace(**{"id": "w", "created_at": 7, "restarts": 0, "version": 2, **changed})
+    assert (support.take(claimed) is run) == continues
+    assert run.dropped != continues
+    assert support.parked_runs() == []

@@ -396,3 +396,31 @@ def test_two_versions_of_code_on_one_store(store: rc.Store) -> None:
     assert [store.result(id) for id in ("old", "new")] == ["receipt of 7, yes", "receipt of 8, yes"]
     assert [each.name for each in store.workflows.history("old")].count("insure") == 0
     assert [each.name for each in store.workflows.history("new")].count("insure") == 1
+
+
+def test_it_knows_whether_the_outcome_of_others_is_awaited_already(store: rc.Store, worker: Worker) -> None:
+    @worker.workflow("w")
+    async def w() -> None:
+        await result("report")
+
+    store.promises.create("report", timeout=1000)
+    w.using(id="w").delay()
+    assert str(replay(w, History.of(store, "w"))) == "continues with result report (w:1)"
+    worker.run_until_idle()
+    assert str(replay(w, History.of(store, "w"))) == "waits for result report (w:1)"
+
+
+def test_it_does_not_stand_at_what_has_lost(store: rc.Store, clock: rc.ManualClock, worker: Worker) -> None:
+    """The timer of one branch has ended, and no run has recorded yet that it has decided."""
+
+    @worker.workflow("w")
+    async def w() -> str:
+        await first(receive("never"), sleep(1000))
+        return await run(str.upper, "a")
+
+    w.using(id="w").delay()
+    worker.run_until_idle()
+    clock.advance(1000)
+    found = replay(w, History.of(store, "w"))
+    assert [each.id for each in found.next] == ["w:4"]
+    assert str(found) == "continues with upper (w:4)"

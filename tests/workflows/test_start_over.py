@@ -118,6 +118,7 @@ def test_it_is_a_call_of_workflows_alone() -> None:
         start_over(1)
 
 
+@pytest.mark.timeout(60)  # a run that is never started over is run again and again
 def test_it_waits_for_open_child_jobs_and_for_nothing_else(store: rc.Store, worker: Worker) -> None:
     """The store refuses it (409) while a child job is not final. Promises and timers of the run are removed with it."""
     log: list[str] = []

@@ -16,7 +16,7 @@ import resonate_core.workflow.blocking as blocking
 from resonate_core.worker import Worker
 from resonate_core.worker.environment import Environment
 from resonate_core.worker.store_client import StoreClient
-from resonate_core.workflow import transaction
+from resonate_core.workflow import start_over, transaction
 
 Shop = Callable[[], sqlite3.Connection]
 
@@ -89,6 +89,49 @@ def test_a_crash_after_the_commit_does_not_repeat_the_effect(store: rc.Store, cl
     assert drained.runs[-1].result == {"placed": 5}
     assert orders(shop) == ["seven"]
     assert [step.name for step in store.workflows.history("order-7")] == ["transaction place"]
+
+
+def test_each_run_that_is_started_over_has_its_own_rows(worker: Worker, store: rc.Store, shop: Shop) -> None:
+    @worker.workflow("rounds")
+    async def rounds(number: int) -> None:
+        await transaction(place, shop, f"round {number}")
+        if number < 3:
+            await start_over(number + 1)
+
+    rounds.using(id="r").delay(1)
+    worker.run_until_idle(advance=True)
+    assert orders(shop) == ["round 1", "round 2", "round 3"]
+
+
+def test_another_workflow_of_the_same_id_has_its_own_rows(
+    worker: Worker, store: rc.Store, clock: rc.ManualClock, shop: Shop, way: str
+) -> None:
+    placed = register(worker, way, place, shop)
+    for order in ("one", "two"):
+        clock.advance(1000)
+        placed.using(id="order-7").delay(order)
+        assert worker.run_until_idle().runs[-1].outcome == "completed"
+        store.jobs.delete("order-7")
+        clock.advance(1000)
+        store.tick()
+    assert orders(shop) == ["one", "two"]
+
+
+def test_a_step_of_which_nothing_is_known_is_tried_again_without_retries(
+    worker: Worker, store: rc.Store, shop: Shop, way: str
+) -> None:
+    """That the database does not answer is no failure of the step."""
+    opened: list[int] = []
+
+    def open_shop() -> sqlite3.Connection:
+        opened.append(len(opened))
+        if len(opened) < 3:
+            raise sqlite3.OperationalError("unable to open database file")
+        return shop()
+
+    register(worker, way, place, open_shop).delay("seven")
+    assert worker.run_until_idle(advance=True).runs[-1].result == {"placed": 5}
+    assert (orders(shop), len(opened)) == (["seven"], 3)
 
 
 def test_a_function_that_raises_is_rolled_back_and_its_failure_recorded(

@@ -9,9 +9,11 @@ import pytest
 from resonate_core.testing import Failure, explore
 from resonate_core.testing.scenarios import name_of
 from resonate_core.testing.tokens import encode
-from zoo.catalogue import ZOO, Specimen
+from zoo.catalogue import WORKFLOWS, ZOO, Specimen
 
-specimens = pytest.mark.parametrize("specimen", ZOO, ids=lambda specimen: specimen.name)
+specimens = pytest.mark.parametrize(
+    "specimen", [pytest.param(each, id=each.name, marks=[pytest.mark.all] if each in WORKFLOWS[1:] else []) for each in ZOO]
+)
 
 
 @functools.cache
