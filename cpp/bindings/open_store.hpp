@@ -117,10 +117,15 @@ struct Queues {
 struct Views {
   std::shared_ptr<OpenStore> store;
 };
+// A `job.record` whose arguments were read: it runs in the place of an envelope, in another thread, and again if that fails.
+struct RecordRequest {
+  JobRecordSteps request;
+};
+
 // Runs envelopes, each on its own, and returns (status, data) of each.
 py::list answers_of_calls(const OpenStore& store, const py::list& envelopes);
 // The requests of workers and of operators on jobs, each in a file of its own.
-void bind_claims(py::class_<Jobs>& bound);
+void bind_claims(py::module_& module, py::class_<Jobs>& bound);
 void bind_job_inspection(py::class_<Jobs>& bound);
 
 // fence_create and fence_settle of Tasks, which have a file of their own.
