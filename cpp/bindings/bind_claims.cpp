@@ -115,7 +115,7 @@ PromisePage run_for_page(const Jobs& self, Operation&& operation) {
 
 PromiseBatch run_for_promises(const Jobs& self, Operation&& operation) {
   PromiseBatch batch;
-  for (RowRef& row : self.store->run(std::move(operation)).rows) batch.records.push_back({std::move(row)});
+  for (RowRef& row : self.store->run_short(std::move(operation)).rows) batch.records.push_back({std::move(row)});
   return batch;
 }
 
