@@ -115,15 +115,21 @@ PromisePage run_for_page(const Jobs& self, Operation&& operation) {
 
 PromiseBatch run_for_promises(const Jobs& self, Operation&& operation) {
   PromiseBatch batch;
-  for (RowRef& row : self.store->run(std::move(operation)).rows) batch.records.push_back({std::move(row)});
+  for (RowRef& row : self.store->run_short(std::move(operation)).rows) batch.records.push_back({std::move(row)});
   return batch;
 }
 
 JobRecord run_for_job(const Jobs& self, Operation&& operation) { return self.store->run_for_job(std::move(operation)); }
 
+RecordRequest record_request_of(const Jobs&, Operation&& operation) {
+  OpenStore::warn_of_tags(operation);
+  return {std::get<JobRecordSteps>(std::move(operation))};
+}
+
 }  // namespace
 
-void bind_claims(py::class_<Jobs>& bound) {
+void bind_claims(py::module_& module, py::class_<Jobs>& bound) {
+  py::class_<RecordRequest>(module, "RecordRequest");
   KeywordMethod<&claim>::bind(bound, "claim",
                               {{{"queues", Given::required},
                                 {"count", Given::optional},
@@ -161,6 +167,7 @@ void bind_claims(py::class_<Jobs>& bound) {
   DescribedMethod<JobStartOver, &run_for_job>::bind(bound, "start_over");
   DescribedMethod<JobFork, &run_for_job>::bind(bound, "fork");
 
+  DescribedMethod<JobRecordSteps, &record_request_of>::bind(bound, "_record_request");
   bound.def("start_many", &start_many, py::arg("jobs"), py::kw_only(), py::arg("lease") = py::none())
       .def("complete_many", &complete_many, py::arg("jobs"))
       .def("heartbeat", &heartbeat, py::arg("worker"), py::arg("jobs"));

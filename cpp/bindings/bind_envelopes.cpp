@@ -161,9 +161,19 @@ py::object data_of(const Answer& answer) {
   return dict_of(answer)["data"];
 }
 
-py::typing::List<py::typing::Tuple<py::int_, py::object>> run_calls(const StoreHandle& self,
-                                                                    const py::typing::List<JsonDict>& envelopes) {
-  return answers_of_calls(open(self), envelopes);
+using CallsArgument = Shown<"collections.abc.Sequence[dict[str, typing.Any] | resonate_core._core.RecordRequest]">;
+using CallAnswers = Shown<"list[tuple[int, typing.Any]]">;
+
+CallAnswers run_calls(const StoreHandle& self, const CallsArgument& envelopes) {
+  return CallAnswers(answers_of_calls(open(self), py::list(envelopes)));
+}
+
+Decoded decoded_call(py::handle given) {
+  if (!py::isinstance<RecordRequest>(given)) return decode_envelope(PythonNode(given.ptr()));
+  Envelope made;
+  made.head.kind = Kind::job_record;
+  made.operation = Request{.operation = py::cast<const RecordRequest&>(given).request};
+  return made;
 }
 
 using EnvelopeArgument = Shown<"dict[str, typing.Any] | list[dict[str, typing.Any]]">;
@@ -189,7 +199,7 @@ AnyValue apply_json_text(const StoreHandle& self, const JsonArgument& envelope, 
 py::list answers_of_calls(const OpenStore& store, const py::list& envelopes) {
   std::vector<Decoded> decoded;
   decoded.reserve(envelopes.size());
-  for (py::handle one : envelopes) decoded.push_back(decode_envelope(PythonNode(one.ptr())));
+  for (py::handle one : envelopes) decoded.push_back(decoded_call(one));
   const std::vector<Answer> answers = run_batch(store, std::move(decoded), std::nullopt, false);
   py::list made(answers.size());
   for (std::size_t i = 0; i < answers.size(); ++i) made[i] = py::make_tuple(status_of(answers[i]), data_of(answers[i]));

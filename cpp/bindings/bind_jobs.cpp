@@ -124,7 +124,7 @@ void bind_jobs(py::module_& module) {
   bound.def(
       "_run_calls", [](const Jobs& self, const Calls& envelopes) { return Answers(answers_of_calls(*self.store, envelopes)); },
       py::arg("envelopes"));
-  bind_claims(bound);
+  bind_claims(module, bound);
   bind_job_inspection(bound);
 }
 

@@ -84,6 +84,8 @@ void after_in_child() {
 
 }  // namespace
 
+bool fork_is_under_way() noexcept { return forks.load() > 0; }
+
 void leave_for_good() noexcept {
   if (depth == 0) return;
   depth = 0;

@@ -10,7 +10,7 @@
 namespace resonate::python {
 
 // A scope in which the core is called: without the GIL, and counted by the gate. Every call into an engine or a clock is inside
-// such a scope. Scopes nest: a recording may write to Python code that uses a store.
+// such a scope, except for Engine::try_apply (OpenStore::run_short). Scopes nest: a recording may write to Python code that uses a store.
 class OutsidePython {
  public:
   OutsidePython();
@@ -21,6 +21,9 @@ class OutsidePython {
  private:
   PyThreadState* thread_;
 };
+
+// Whether a fork is under way. While it is not, one cannot begin before this thread gives the GIL away.
+bool fork_is_under_way() noexcept;
 
 // This thread never leaves its scope: forks must not wait for it.
 void leave_for_good() noexcept;

@@ -238,6 +238,17 @@ Reply Engine::apply_as_batch(Request request) {
 
 Reply Engine::apply_alone(Request& request, std::optional<Instant> now, Access access) {
   std::lock_guard lock(mutex_);
+  return apply_locked(request, now, access);
+}
+
+std::optional<Reply> Engine::try_apply(Request& request) {
+  if (durable_ || options_.check || !mutex_.try_lock()) return std::nullopt;
+  const std::lock_guard lock(mutex_, std::adopt_lock);
+  if (trace_) return std::nullopt;
+  return apply_locked(request, {}, access_of(request));
+}
+
+Reply Engine::apply_locked(Request& request, std::optional<Instant> now, Access access) {
   Scope transaction(*this, access);
   const Instant earliest = present();
   if (auto problem = refuse_request(request)) return refused(status::kInvalid, *std::move(problem), earliest);

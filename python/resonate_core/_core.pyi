@@ -2046,6 +2046,24 @@ class Jobs:
             >>> completed, started, [job.state for job in claimed]
             (None, [404], ['running'])
         """
+    def _record_request(
+        self, id: str, version: int, steps: collections.abc.Iterable[collections.abc.Mapping[str, typing.Any]]
+    ) -> RecordRequest:
+        """Return a request as of `record`, which `Store._run_calls` runs, as often as it is given.
+
+        Args:
+            id: As of `record`.
+            version: As of `record`.
+            steps: As of `record`.
+
+        Raises:
+            Invalid: As of `record`, for an argument of a wrong type; the other rules are checked when it runs.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> type(store.jobs._record_request("a", 1, [{"id": "a:1", "state": "resolved", "value": 7}])).__name__
+            'RecordRequest'
+        """
     def _run_calls(self, envelopes: list[dict[str, typing.Any]]) -> list[tuple[int, typing.Any]]:
         """As `Store._run_calls`, for a graph of jobs.
 
@@ -3268,6 +3286,9 @@ class Needles:
             cut: Whether the text is the beginning of a longer one: the beginning of a needle at its end, of 4 bytes or more, is replaced, too.
         """
 
+class RecordRequest:
+    """A request of `Jobs.record` whose arguments were read; see `Jobs._record_request`."""
+
 class Recording:
     """A recording of a store, made by `Store.record`. A context manager that closes it.
 
@@ -3660,11 +3681,13 @@ class Store(typing.Generic[_ClockOfStore]):
     def _purge_by_kind(self, *, settled_before: int | datetime.datetime) -> tuple[int, dict[str, int]]:
         """`purge`, which returns the number of promises that belong to no job, and the numbers of jobs by state."""
     def _repr_html_(self) -> str: ...
-    def _run_calls(self, envelopes: list[dict[str, typing.Any]]) -> list[tuple[int, typing.Any]]:
+    def _run_calls(
+        self, envelopes: collections.abc.Sequence[dict[str, typing.Any] | RecordRequest]
+    ) -> list[tuple[int, typing.Any]]:
         """Run the requests of typed calls in one transaction, each with its own reply. For `Store.aio`.
 
         Args:
-            envelopes: As of `apply`.
+            envelopes: As of `apply`, or of `Jobs._record_request`.
 
         Returns:
             For each its status, and the data of its reply: a `Promise` or a `Job` where the reply is that record and nothing else.

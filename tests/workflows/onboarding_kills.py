@@ -82,11 +82,18 @@ class MortalClient(StoreClient):
 
     async def send_async(self, calls: Any) -> list[Any]:
         """Each transaction of a workflow: records, a message that is received, a suspension."""
+        return await self._awaited(super().send_async(calls))
+
+    async def record_async(self, id: str, version: int, steps: Any) -> Any:
+        """The record of a step."""
+        return await self._awaited(super().record_async(id, version, steps))
+
+    async def _awaited(self, request: Any) -> Any:
         dies = self._next()
-        answers = await super().send_async(calls)
+        answer = await request
         if dies:
             os.kill(os.getpid(), signal.SIGKILL)
-        return answers
+        return answer
 
 
 def onboarding(store: rc.Store, sent: Path, number: int = 0, before: bool = False) -> Worker:

@@ -139,7 +139,7 @@ def test_a_store_that_fails_now_and_then(kind: str, tmp_path: Path, monkeypatch:
 
         monkeypatch.setattr(StoreClient, method, failing_async if asyncio.iscoroutinefunction(plain) else failing)
 
-    for method in ("send", "send_async", "record"):
+    for method in ("send", "send_async", "record", "record_async"):
         fails(method, True)
     fails("history", False)
     fails("promises", False)

@@ -84,6 +84,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Runs one request, then internal steps that are due at its instant, a limited number. If `now` is empty, the clock gives the
   // instant.
   Reply apply(Request request, std::optional<Instant> now = {});
+  // The same, if it need not wait: the state is in memory, and no other thread uses it. Otherwise it returns nothing, and leaves the
+  // request as it is. The caller may hold a lock that a trace sink takes, since it does not run while one is set.
+  std::optional<Reply> try_apply(Request& request);
   // Runs requests in order, each followed by its steps, in one transaction. `nows` has an instant for each request, or fewer; a
   // request without one uses the instant of the request before. With all_or_nothing, the first refusal undoes the batch, and every
   // other request answers 409 and names it.
@@ -228,6 +231,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Reply apply_in_group(Request& request, std::optional<Instant> now);
   Reply apply_as_batch(Request request);
   Reply apply_alone(Request& request, std::optional<Instant> now, Access access);
+  Reply apply_locked(Request& request, std::optional<Instant> now, Access access);
   void share_commit(Caller& caller);
   Caller* run_group(Caller& first);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);

@@ -19,6 +19,12 @@ class OwnedMutex {
     mutex_.lock();
     owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   }
+  // Fails if a thread holds the lock, this one too, or waits for it.
+  bool try_lock() noexcept {
+    if (!mutex_.try_lock()) return false;
+    owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    return true;
+  }
   void unlock() noexcept {
     owner_.store(std::thread::id(), std::memory_order_relaxed);
     mutex_.unlock();

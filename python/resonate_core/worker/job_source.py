@@ -27,6 +27,7 @@ __all__ = [
     "Queues",
     "end_call",
     "names_of",
+    "recorded_by_call",
     "refusal",
     "result_or_refusal",
     "unless_held",
@@ -189,6 +190,9 @@ class JobSource(Protocol):
             Conflict: The worker does not hold the job any more.
         """
 
+    async def record_async(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
+        """As `record`. The event loop does not wait, and records of several tasks may share a transaction."""
+
     def history(self, id: str, cursor: str | None) -> PromisePage:
         """Return a page of the children of a job."""
 
@@ -234,6 +238,15 @@ def result_or_refusal(call: Call[Any], status: int, answer: Any) -> Any:
         raise
     except ResonateError as error:
         return error
+
+
+async def recorded_by_call(client: JobSource, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
+    """`JobSource.record_async` of a client that sends calls."""
+    (answer,) = await client.send_async([call(Jobs.record, id, version, steps)])
+    if isinstance(answer, ResonateError):
+        raise answer
+    recorded: Sequence[Promise] = answer
+    return recorded
 
 
 def unless_held(error: ResonateError) -> int:

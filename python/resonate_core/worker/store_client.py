@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StoreClient"]
 
+#: Reads the answer to a `_core.RecordRequest`.
+_RECORD: Call[Sequence[Promise]] = Call("job.record", {}, lambda promises: cast("Sequence[Promise]", promises))
+
 
 class StoreClient:
     """A `JobSource` of a store in this process.
@@ -152,6 +155,11 @@ class StoreClient:
 
     def record(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
         return cast("Sequence[Promise]", self._jobs.record(id, version, steps))
+
+    async def record_async(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
+        if not self.blocking:
+            return self.record(id, version, steps)
+        return await run_call(self.store, _RECORD, self._jobs._record_request(id, version, steps))
 
     def history(self, id: str, cursor: str | None) -> PromisePage:
         return self._jobs.history(id, limit=1000, cursor=cursor)

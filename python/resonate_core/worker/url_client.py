@@ -15,7 +15,20 @@ from ..calls.store_threads import MOST_OF_URL, OwnThreads
 from ..http.remote import Remote
 from ..http.server_client import BeforeProtocol
 from .inboxes import UrlInbox
-from .job_source import MOST, NOT_HELD, Claim, Claimed, Exchanged, Held, Queues, T, end_call, names_of, unless_held
+from .job_source import (
+    MOST,
+    NOT_HELD,
+    Claim,
+    Claimed,
+    Exchanged,
+    Held,
+    Queues,
+    T,
+    end_call,
+    names_of,
+    recorded_by_call,
+    unless_held,
+)
 from .outcomes import Outcome
 from .url_watch import UrlWatch
 
@@ -187,6 +200,9 @@ class UrlClient:
 
     def record(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
         return list(self._remote.run(call(CoreJobs.record, id, version, steps)))
+
+    async def record_async(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
+        return await recorded_by_call(self, id, version, steps)
 
     def history(self, id: str, cursor: str | None) -> PromisePage:
         return self._remote.run(call(CoreJobs.history, id, limit=1000, cursor=cursor))

@@ -11,7 +11,7 @@ from ..._core import Job, Message, Promise, PromisePage
 from ...calls.call import Call
 from ...errors import Unreachable
 from ...worker.inboxes import StoreInbox
-from ...worker.job_source import Claim, Claimed, Exchanged, Held, Queues
+from ...worker.job_source import Claim, Claimed, Exchanged, Held, Queues, recorded_by_call
 from ...worker.outcomes import Outcome
 from ...worker.store_client import StoreClient
 
@@ -137,6 +137,9 @@ class WorkerClient:
 
     def record(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
         return self._call_of_run(f"job.record{_names(steps)}", lambda: self._store.record(id, version, steps))
+
+    async def record_async(self, id: str, version: int, steps: Sequence[Mapping[str, Any]]) -> Sequence[Promise]:
+        return await recorded_by_call(self, id, version, steps)
 
     def history(self, id: str, cursor: str | None) -> PromisePage:
         return self._call_of_run("job.history", lambda: self._store.history(id, cursor))

@@ -60,22 +60,30 @@ class AskingRun(Run):
         """Suspend the job, if nothing works any more."""
         raise NotImplementedError
 
-    async def record(self, steps: Sequence[Step]) -> list[Promise]:
+    async def record(self, steps: Sequence[Step]) -> Sequence[Promise]:
         """Record steps, after what was to be sent before; return their promises."""
         if self.fatal is not None:
             raise self.fatal
-        if not self.client.blocking and not self.outbox:  # no request is made, which is faster
+        if not self.outbox:  # no call is made, which is faster
             try:
-                found = list(self.client.record(self.job.id, self.version, steps))
+                found = await self._recorded_alone(steps)
             except (Conflict, NotFound):
                 await self._lost()
-            except (StoreError, OSError) as error:
-                _log.debug("workflow %s: %s; the steps are sent again", self.job.id, error)
-            else:
-                self.note(found)
-                return found
+            self.note(found)
+            return found
         recorded, _ = await self._send(self.outbox.take(steps))
         return recorded[len(recorded) - len(steps) :]
+
+    async def _recorded_alone(self, steps: Sequence[Step]) -> Sequence[Promise]:
+        client, id, version = self.client, self.job.id, self.version
+        if not client.blocking:
+            try:
+                return client.record(id, version, steps)
+            except (StoreError, OSError) as error:
+                _log.debug("workflow %s: %s; the steps are sent again", id, error)
+        else:
+            await self._behind_leading()
+        return await self._answered(lambda: client.record_async(id, version, steps))
 
     async def send_all(self) -> None:
         """Send what is to be sent."""

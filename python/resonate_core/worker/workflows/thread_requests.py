@@ -54,14 +54,21 @@ class ThreadRequests(Run):
     def _pause(self, seconds: float) -> None:
         raise NotImplementedError
 
-    def record(self, steps: Sequence[Step]) -> list[Promise]:
+    def record(self, steps: Sequence[Step]) -> Sequence[Promise]:
         """Record steps, after what was to be sent before; return their promises."""
+        client = self.client
         with self._lock:
-            if self.outbox or self.client.blocking:
+            if self.outbox or (client.blocking and not client.local):
                 recorded, _ = self._send(self.outbox.take(steps))
                 return recorded[len(recorded) - len(steps) :]
-        try:  # no request is made, which is faster
-            found = list(self._answered(lambda: self.client.record(self.job.id, self.version, steps)))
+            if client.blocking:
+                return self._recorded_alone(steps)
+        return self._recorded_alone(steps)
+
+    def _recorded_alone(self, steps: Sequence[Step]) -> Sequence[Promise]:
+        """Record steps without a call, which is faster."""
+        try:
+            found = self._answered(lambda: self.client.record(self.job.id, self.version, steps))
         except (Conflict, NotFound):
             self._lost()
         self.note(found)
