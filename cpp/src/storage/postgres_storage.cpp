@@ -181,7 +181,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected) {
     const MessageRange unblocks{.by = MessageRange::By::unblock, .limit = KnownState::kUnblocksKept};
     const bool asks_due = writes && !(alone && known_.first_due);
     const bool asks_unblocks = writes && !(alone && known_.messages_of({.by = MessageRange::By::unblock, .limit = 1}));
-    const Instant floor = alone ? known_.due_floor : kAtOnce;
+    const Instant floor = alone ? known_.marks.due : kAtOnce;
     const std::size_t due = asks_due ? send_first_due(floor) : 0;
     const std::size_t messages = asks_unblocks ? send_range(unblocks) : 0;
     lookups_.find(expected, alone ? &known_ : nullptr);
@@ -191,7 +191,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected) {
     if (registers) writer_ = results[writer].row(0).integer(0);
     if (writes && results[lock].rows() != 1) throw Error(ErrorCode::storage, problem("it is damaged: it has no write_lock"));
     see_counters(results[counters]);
-    if (asks_due && floor == (alone ? known_.due_floor : kAtOnce)) keep_first_due(results[due]);  // else it was outdated
+    if (asks_due && floor <= known_.marks.due) keep_first_due(results[due]);  // else another process has lowered the mark
     if (asks_unblocks) keep_messages(unblocks, results[messages]);
     lookups_.take(results, known_);
   } catch (...) {
@@ -219,7 +219,10 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
   if (known_.version != KnownState::kUnknown) others_write_ = kLately;
   const Counters counters{row.integer(1), row.integer(2), row.integer(3), row.integer(4)};
   require_usable(counters, row.integer(5));
-  known_.renew(version, counters, row.integer(5));
+  ScanMarks marks;
+  if (!row.is_null(9)) marks.due = row.integer(9);
+  if (!row.is_null(10)) marks.read_claims(row.text(10));
+  known_.renew(version, counters, row.integer(5), std::move(marks));
 }
 
 void PostgresStorage::end() noexcept {
@@ -256,14 +259,14 @@ std::size_t PostgresStorage::send_first_due(Instant floor) {
 void PostgresStorage::keep_first_due(const PostgresResult& result) {
   const PostgresRow row = result.row(0);
   if (!row.is_null(1)) refuse_timer_of_no_kind(row.text(1));
-  known_.first_due = known_.due_floor = row.is_null(0) ? kNever : row.integer(0);
+  known_.first_due = known_.marks.due = row.is_null(0) ? kNever : row.integer(0);
 }
 
 Instant PostgresStorage::first_due() {
   if (submission_waits_) return kAtOnce;
   if (!known_.first_due)
     guarded("read", [&] {
-      send_first_due(known_.due_floor);
+      send_first_due(known_.marks.due);
       keep_first_due(connection_->run().front());
     });
   return *known_.first_due;
