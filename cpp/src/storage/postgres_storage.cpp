@@ -20,6 +20,11 @@ namespace {
 constexpr Duration kShortestLimit = 1000;  // of longest_pause()
 constexpr Duration kLongestLimit = 2000;
 
+// What the role or the database sets; 0: nothing.
+const PostgresStatement kLimitOfPauses{
+    "limit_of_pauses",
+    "SELECT reset_val::bigint FROM pg_catalog.pg_settings WHERE name = 'idle_in_transaction_session_timeout'"};
+
 Error read_only_error(const std::string& shown) {
   return Error(ErrorCode::read_only, "store " + resonate::quoted(shown) + " was opened read-only and cannot be changed");
 }
@@ -87,7 +92,13 @@ void PostgresStorage::connect() {
   opened_ = true;
   if (address_.prepared) {  // without: the pooler gives each transaction another connection
     send_settings(Scope::session);
-    (void)connection_->run();
+    const std::size_t limit = connection_->send(kLimitOfPauses);
+    limit_of_pauses_ = connection_->run()[limit].row(0).integer(0);
+  } else {
+    connection_->begin(kBeginRead);
+    const std::size_t limit = connection_->send(kLimitOfPauses);
+    connection_->send("COMMIT");
+    limit_of_pauses_ = connection_->run()[limit].row(0).integer(0);
   }
   known_.forget();
 }
@@ -160,9 +171,10 @@ void PostgresStorage::begin(Access access) {
 }
 
 // How long this process may stand still in a transaction, in ms: less than the others wait for it, if they have the same
-// busy_timeout, but long enough for a busy machine.
+// busy_timeout, and no longer than the role or the database allows, but long enough for a busy machine.
 Duration PostgresStorage::longest_pause() const noexcept {
-  return std::clamp<Duration>(options_.busy_timeout / 5 * 2, kShortestLimit, kLongestLimit);
+  const Duration wanted = options_.busy_timeout / 5 * 2;
+  return std::clamp<Duration>(limit_of_pauses_ > 0 ? std::min(wanted, limit_of_pauses_) : wanted, kShortestLimit, kLongestLimit);
 }
 
 // One round trip: the lock, the counters, and what the transaction is going to read. If no other process writes, most of that is
@@ -275,8 +287,11 @@ Instant PostgresStorage::first_due() {
 std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   return guarded("read", [&] {
+    const RowRange narrowed = known_.narrowed(range);
+    // A worker that polls an empty queue needs no further round trip.
+    if (range.index == Index::claim && narrowed.after.major == kNever) return std::vector<RowRef>();
     PostgresParameters parameters;
-    bind_range(parameters, known_.narrowed(range));
+    bind_range(parameters, narrowed);
     const PostgresResult result = connection_->run(postgres_range(range.index), parameters);
     std::vector<RowRef> found;
     found.reserve(static_cast<std::size_t>(result.rows()));
