@@ -18,9 +18,10 @@ import postgres_server
 
 
 def without_children(schema: str) -> str:
-    """SQL that takes from a schema what version 9 adds, for tests that lead a schema back to an earlier version."""
-    columns = ("parent", "child_kind", "child_number", "open_in")
-    return f"ALTER TABLE {schema}.promises " + ", ".join(f"DROP COLUMN IF EXISTS {column}" for column in columns) + ";"
+    """SQL that takes from a schema what versions 9 and 10 add, for tests that lead a schema back to an earlier version."""
+    columns = {"promises": ("parent", "child_kind", "child_number", "open_in"), "counters": ("due_mark", "claim_marks")}
+    dropped = {table: ", ".join(f"DROP COLUMN IF EXISTS {column}" for column in names) for table, names in columns.items()}
+    return "".join(f"ALTER TABLE {schema}.{table} {drops};" for table, drops in dropped.items())
 
 
 SETTINGS = """

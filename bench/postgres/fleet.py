@@ -1,10 +1,16 @@
-"""Measures a fleet of idle workers on one database: what an enqueued job costs it, and when the job starts.
+"""Measures a fleet of workers on one database: what an enqueued job costs it while it is idle, when the job starts, and jobs/s.
 
     PYTHONPATH=tests python -m bench.postgres.fleet [--workers 48] [--processes 4] [--rate 20] [--seconds 20] [--latency 1] [--idle 10]
+    PYTHONPATH=tests python -m bench.postgres.fleet --busy 1 4 16 48 [--snapshot] [--seconds 20] [--latency 1]
 
 Each worker has a store of its own, so connections of its own; some processes hold the workers. One more process enqueues jobs one by
 one, at a rate. All connections pass a relay that adds the latency of a network. "Idle" is the processor time of the database server
-while nothing is enqueued. Compare two builds on the same machine at the same time of day: other work on it is in all figures.
+while nothing is enqueued.
+
+With --busy the workers of each fleet have a backlog, which another process fills a hundred jobs at a time. --snapshot measures each
+fleet a second time, while another client keeps a snapshot open, as pg_dump does.
+
+Compare two builds on the same machine at the same time of day: other work on it is in all figures.
 """
 
 from __future__ import annotations
@@ -29,10 +35,12 @@ from .relay import relayed
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 
 _TYPE = "fleet"
+_FILLED = 100  # jobs that are enqueued together
+_BACKLOG = 500
 
 
-def work(url: str, workers: int, barrier: Barrier, ended: Event, found: Any) -> None:
-    """Runs workers until the event is set; puts when each job started, in s after it was made."""
+def work(url: str, workers: int, barrier: Barrier, ended: Event, found: Any, count: Any = None) -> None:
+    """Runs workers until the event is set; puts when each job started, in s after it was made, and counts the jobs in the value."""
     times: list[float] = []
 
     async def run() -> None:
@@ -43,6 +51,9 @@ def work(url: str, workers: int, barrier: Barrier, ended: Event, found: Any) -> 
             @worker.task(_TYPE)
             async def start(made: float) -> None:
                 times.append(time.time() - made)
+                if count is not None:
+                    with count.get_lock():
+                        count.value += 1
 
             running.append(worker)
         tasks = [asyncio.create_task(worker.serve()) for worker in running]
@@ -123,6 +134,64 @@ def measure(server: Any, given: argparse.Namespace) -> dict[str, float]:
     }
 
 
+def fill(url: str, counts: list[Any], barrier: Barrier, ended: Event) -> None:
+    """Keeps some hundred jobs in the queue until the event is set."""
+    with rc.Store(url, busy_timeout=60_000) as store:
+        store.jobs.enqueue_many(_TYPE, [time.time()] * _FILLED)
+        barrier.wait()
+        filled = _FILLED
+        while not ended.is_set():
+            if filled - sum(count.value for count in counts) < _BACKLOG:
+                store.jobs.enqueue_many(_TYPE, [time.time()] * _FILLED)
+                filled += _FILLED
+            else:
+                time.sleep(0.002)
+
+
+def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[float]:
+    """Jobs/s of so many workers with a backlog; with --snapshot also while a snapshot is open."""
+    import libpq
+
+    name = f"busy{workers}"
+    server.create_database(name)
+    url = server.url(name)
+    with rc.Store(url) as store:
+        store.queues.set("default", lifecycle="asynq")
+    context = multiprocessing.get_context("spawn")
+    processes = min(given.processes, workers)
+    with relayed(url, given.latency) as relayed_url:
+        barrier, ended, found = context.Barrier(processes + 2), context.Event(), context.Queue()
+        counts = [context.Value("q", 0) for _ in range(processes)]
+        each = [workers // processes + (n < workers % processes) for n in range(processes)]
+        fleet = [
+            context.Process(target=work, args=(relayed_url, number, barrier, ended, found, count))
+            for number, count in zip(each, counts, strict=True)
+        ]
+        filler = context.Process(target=fill, args=(relayed_url, counts, barrier, ended))
+        for one in (*fleet, filler):
+            one.start()
+        barrier.wait()
+
+        def rate() -> float:
+            time.sleep(given.settle)
+            before, begin = sum(count.value for count in counts), time.perf_counter()
+            time.sleep(given.seconds)
+            return (sum(count.value for count in counts) - before) / (time.perf_counter() - begin)
+
+        rates = [rate()]
+        if given.snapshot:
+            with libpq.Connection(url) as other:
+                other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+                rates.append(rate())
+                other.execute("ROLLBACK")
+        ended.set()
+        for _ in fleet:
+            found.get()
+        for one in (*fleet, filler):
+            one.join()
+    return rates
+
+
 def main() -> int:
     """Measures a fleet and prints a table in Markdown."""
     import postgres_server
@@ -136,9 +205,24 @@ def main() -> int:
     parser.add_argument("--settle", type=float, default=5, help="seconds before the idle fleet is measured (default 5)")
     parser.add_argument("--idle", type=float, default=10, help="seconds for which the idle fleet is measured (default 10)")
     parser.add_argument("--patience", type=float, default=60, help="seconds to wait for the last jobs (default 60)")
+    parser.add_argument("--busy", type=int, nargs="+", default=[], help="measure fleets of so many workers with a backlog instead")
+    parser.add_argument("--snapshot", action="store_true", help="with --busy: also while another client keeps a snapshot open")
     given = parser.parse_args()
-    settings = {"max_connections": str(20 + 6 * given.workers)}
+    settings = {"max_connections": str(20 + 6 * max([given.workers, *given.busy]))}
     with postgres_server.running(durable=True, settings=settings) as server:
+        if given.busy:
+            print(machine())
+            print(
+                f"{given.latency:g} ms a round trip, at most {given.processes} processes, load {os.getloadavg()[0]:.1f} at the begin"
+            )
+            print("| workers | jobs/s | with an open snapshot |\n|---|---|---|")
+            for workers in given.busy:
+                rates = measure_busy(server, workers, given)
+                print(
+                    f"| {workers} | {rates[0]:.0f} | {rates[1]:.0f} |" if given.snapshot else f"| {workers} | {rates[0]:.0f} | |",
+                    flush=True,
+                )
+            return 0
         found = measure(server, given)
     print(machine())
     print(f"{given.workers} workers in {given.processes} processes, {given.rate:g} jobs/s, {given.latency:g} ms a round trip")

@@ -150,6 +150,32 @@ def test_the_limits_of_a_role_are_not_those_of_a_store(database: str) -> None:
         release.join()
 
 
+@pytest.mark.parametrize(
+    ("of_role", "busy_timeout", "limit"),
+    [("0", 5000, "2s"), ("1500", 5000, "1500ms"), ("1500", 3000, "1200ms"), ("60000", 60_000, "2s"), ("10", 5000, "1s"), ("0", 10, "1s")],
+)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_a_writer_stands_still_no_longer_than_the_role_allows(
+    database: str, of_role: str, busy_timeout: int, limit: str, pooled: bool
+) -> None:
+    """The store sets a limit of its own for each transaction that writes, which replaced a smaller one."""
+    if pooled:
+        require(PGBOUNCER)
+    rc.Store(database).close()
+    set_all(database, {"idle_in_transaction_session_timeout": of_role})
+    with psycopg.connect(database, autocommit=True) as other:
+        other.execute("SET idle_in_transaction_session_timeout = 0")
+        other.execute("CREATE TABLE resonate.limits (seen text)")
+        other.execute(
+            "CREATE FUNCTION resonate.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO resonate.limits VALUES "
+            "(current_setting('idle_in_transaction_session_timeout')); RETURN NEW; END $$"
+        )
+        other.execute("CREATE TRIGGER see BEFORE INSERT ON resonate.counters FOR EACH ROW EXECUTE FUNCTION resonate.see()")
+        with rc.Store(pgbouncer.shared().url(database) if pooled else database, busy_timeout=busy_timeout) as store:
+            store.promises.create("a", FAR)
+        assert other.execute("SELECT DISTINCT seen FROM resonate.limits").fetchall() == [(limit,)]
+
+
 def test_an_error_ends_no_session_and_messages_are_not_printed(database: str, capfd: pytest.CaptureFixture[str]) -> None:
     """With `exit_on_error` a wait for another writer that took too long was "server closed the connection unexpectedly"."""
     set_all(database, {"exit_on_error": "on"})

@@ -113,8 +113,8 @@ void KnownState::forget_callbacks() {
 
 RowRange KnownState::narrowed(RowRange range) const {
   if (!from_the_beginning(range)) return range;
-  if (range.index == Index::due) range.after.major = due_floor;
-  if (const auto first = first_claims_.find(range.queue); range.index == Index::claim && first != first_claims_.end())
+  if (range.index == Index::due) range.after.major = marks.due;
+  if (const auto first = marks.claims.find(range.queue); range.index == Index::claim && first != marks.claims.end())
     std::tie(range.after.major, range.after.minor) = first->second;
   return range;
 }
@@ -122,16 +122,17 @@ RowRange KnownState::narrowed(RowRange range) const {
 void KnownState::read(const RowRange& range, const std::vector<RowRef>& found) {
   if (range.index != Index::claim || !from_the_beginning(range) || range.until != RowRange().until || range.limit == 0) return;
   if (found.empty()) {
-    first_claims_[range.queue] = {kNever, kNever};
+    marks.claims[range.queue] = {kNever, kNever};
   } else {
     const IndexPlace place = place_in(range, *found.front());
-    first_claims_[range.queue] = {place.major, place.minor};
+    marks.claims[range.queue] = {place.major, place.minor};
   }
 }
 
 void KnownState::keep(const Changes& changes) {
+  ScanMarks after = marks_after(changes);
   keep_first_due(changes);
-  keep_first_claims(changes);
+  marks = std::move(after);
   for (const RowChange& change : changes.rows) {
     if (change.after) {
       rows.put(change.after);
@@ -151,34 +152,43 @@ void KnownState::keep(const Changes& changes) {
   counters = changes.counters;
 }
 
-void KnownState::keep_first_claims(const Changes& changes) {
-  if (first_claims_.empty()) return;
+namespace {
+
+std::optional<Instant> due_of(const RowRef& row) {
+  const auto key = row ? index_key<Index::due>(*row) : std::nullopt;
+  return key ? std::optional(key->major) : std::nullopt;
+}
+
+std::optional<Instant> due_of(const ScheduleRef& schedule) {
+  const auto key = schedule ? due_key(*schedule) : std::nullopt;
+  return key ? std::optional(key->at) : std::nullopt;
+}
+
+}  // namespace
+
+ScanMarks KnownState::marks_after(const Changes& changes) const {
+  ScanMarks after = marks;
+  after.due = first_due.value_or(marks.due);
   for (const RowChange& change : changes.rows) {
-    const auto key = change.after ? index_key<Index::claim>(*change.after) : std::nullopt;
-    const auto first = key ? first_claims_.find(*key->queue) : first_claims_.end();
-    if (first != first_claims_.end()) first->second = std::min(first->second, {key->major, key->minor});
+    if (const auto due = due_of(change.after)) after.due = std::min(after.due, *due);
+    const auto key = change.after && !after.claims.empty() ? index_key<Index::claim>(*change.after) : std::nullopt;
+    const auto first = key ? after.claims.find(*key->queue) : after.claims.end();
+    if (first != after.claims.end()) first->second = std::min(first->second, {key->major, key->minor});
   }
+  for (const ScheduleChange& change : changes.schedules)
+    if (const auto due = due_of(change.after)) after.due = std::min(after.due, *due);
+  return after;
 }
 
 void KnownState::keep_first_due(const Changes& changes) {
-  const Instant was = first_due.value_or(due_floor);
-  Instant first = was;
+  const Instant was = first_due.value_or(marks.due);
+  const Instant first = marks_after(changes).due;
   bool first_gone = !first_due;
   const auto see = [&](std::optional<Instant> before, std::optional<Instant> after) {
-    if (before == first && after != before) first_gone = true;
-    if (after) first = std::min(first, *after);
+    if (before == was && after != before) first_gone = true;
   };
-  const auto of_row = [](const RowRef& row) {
-    const auto key = row ? index_key<Index::due>(*row) : std::nullopt;
-    return key ? std::optional(key->major) : std::nullopt;
-  };
-  const auto of_schedule = [](const ScheduleRef& schedule) {
-    const auto key = schedule ? due_key(*schedule) : std::nullopt;
-    return key ? std::optional(key->at) : std::nullopt;
-  };
-  for (const RowChange& change : changes.rows) see(of_row(change.before), of_row(change.after));
-  for (const ScheduleChange& change : changes.schedules) see(of_schedule(change.before), of_schedule(change.after));
-  due_floor = first;
+  for (const RowChange& change : changes.rows) see(due_of(change.before), due_of(change.after));
+  for (const ScheduleChange& change : changes.schedules) see(due_of(change.before), due_of(change.after));
   if (first_gone && first == was) {
     first_due.reset();  // unknown: other rows may be due at that instant, or the next one may be later
   } else {
@@ -186,12 +196,13 @@ void KnownState::keep_first_due(const Changes& changes) {
   }
 }
 
-void KnownState::renew(std::int64_t committed, const Counters& stored, std::int64_t stored_messages) {
+void KnownState::renew(std::int64_t committed, const Counters& stored, std::int64_t stored_messages, ScanMarks stored_marks) {
   if (stored.now < counters.now) unsaved_now = kUnset;  // the clock was set back
   forget();
   version = committed;
   counters = stored;
   messages = stored_messages;
+  marks = std::move(stored_marks);
   changed_elsewhere = true;
 }
 
@@ -201,8 +212,7 @@ void KnownState::forget() {
   counters = {};
   messages = 0;
   first_due.reset();
-  due_floor = kAtOnce;
-  first_claims_.clear();
+  marks = {};
   unblocks_.clear();
   all_unblocks_ = false;
   forget_callbacks();

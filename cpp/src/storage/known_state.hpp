@@ -14,6 +14,7 @@
 #include "machine/text_hash.hpp"
 #include "resonate/storage.hpp"
 #include "storage/row_cache.hpp"
+#include "storage/scan_marks.hpp"
 
 namespace resonate {
 
@@ -29,7 +30,7 @@ struct KnownState {
   Counters counters;
   std::int64_t messages = 0;  // the number of queued messages; stored, so that it need not be counted
   std::optional<Instant> first_due;
-  Instant due_floor = kAtOnce;  // no row is due earlier
+  ScanMarks marks;
   std::map<std::string, QueueRef, std::less<>> queues;
   RowCache rows{kCachedBytes};
   bool changed_elsewhere = false;  // see Storage
@@ -60,19 +61,18 @@ struct KnownState {
   void read(const RowRange& range, const std::vector<RowRef>& found);
   // Notes what a transaction of this storage has committed, except `messages` and `version`.
   void keep(const Changes& changes);
+  // The marks after a transaction that changes this.
+  ScanMarks marks_after(const Changes& changes) const;
   // Another connection has committed: only this is known now.
-  void renew(std::int64_t committed, const Counters& stored, std::int64_t stored_messages);
+  void renew(std::int64_t committed, const Counters& stored, std::int64_t stored_messages, ScanMarks stored_marks = {});
   void forget();
 
  private:
   void keep_first_due(const Changes& changes);
-  void keep_first_claims(const Changes& changes);
   void keep_unblocks(const Changes& changes);
   void keep_callbacks(const Changes& changes);
   void forget_callbacks();
 
-  // By queue: no job that can be claimed comes before this place.
-  std::map<std::string, std::pair<std::int64_t, std::int64_t>, std::less<>> first_claims_;
   std::vector<MessageRef> unblocks_;  // the first ones
   bool all_unblocks_ = false;         // there are no others
   // Some callbacks by owner, in order of registration. If an owner counts as many, they are all of its callbacks.

@@ -36,6 +36,7 @@ constexpr int kLongestRetry = 60 * 1000;
 constexpr Duration kFirstCount = 1000;  // ms until the workers of a queue are counted again; twice as long after each count, up to
 constexpr Duration kLongestCount = 60 * 1000;
 constexpr Duration kCountOfNotice = 10 * 1000;  // a notice makes a count that is older than this be renewed
+constexpr Duration kCountOfEach = 500;          // of a large fleet: the longest time, and that of a notice, for each worker
 constexpr int kLockClass = 1919251310;          // of the advisory locks: "resn"
 
 using Time = std::chrono::steady_clock::time_point;
@@ -193,9 +194,10 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
     }
     connection_counts.listening_workers = static_cast<std::int64_t>(most);
     counted_at_ = now;
+    of_fleet_ = static_cast<Duration>(most) * kCountOfEach;
     // Not all at the same time: their connections have different numbers.
     count_at_ = now + Milliseconds(between_counts_ + connection.backend() % 64 * between_counts_ / 64);
-    between_counts_ = std::min(2 * between_counts_, kLongestCount);
+    between_counts_ = std::min(2 * between_counts_, std::max(kLongestCount, of_fleet_));
   }
 
   // Notes when the notice wakes each watch.
@@ -214,7 +216,7 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
         one.at = std::min(one.at, now + Milliseconds(turn));
       }
     }
-    if (count_at_ != kNoTime && now - counted_at_ > Milliseconds(kCountOfNotice))
+    if (count_at_ != kNoTime && now - counted_at_ > Milliseconds(std::max(kCountOfNotice, of_fleet_)))
       count_at_ = std::min(count_at_, now + Milliseconds(backend % 64 * 16));
   }
 
@@ -260,6 +262,7 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
   Time counted_at_;
   Time count_at_ = kNoTime;
   Duration between_counts_ = kFirstCount;
+  Duration of_fleet_ = 0;  // kCountOfEach for each worker
   std::mutex thread_mutex_;  // of the thread and its stop
   std::unique_ptr<Stop> stop_;
   std::thread thread_;

@@ -15,6 +15,7 @@ namespace {
 //   counters  the row with the highest version is valid; the version rises with every commit, so what a process has read is true
 //     as long as it does not change. A step is one more than the clock's microseconds: if a failover loses commits, those in their
 //     place have other versions.
+//   counters.due_mark, counters.claim_marks  places of the indexes before which there is no row (scan_marks.hpp)
 //   writers.batch  the last transaction of a writer, so that it can find out whether a COMMIT happened whose answer was lost
 //   queues.version  the highest one of a name is valid
 // A commit inserts a new row of counters, writers and queues under a higher key, and deletes the old row by its whole key. No
@@ -295,6 +296,12 @@ CREATE INDEX promises_by_parent ON promises (parent, created_at, id) WHERE paren
 CREATE INDEX promises_open ON promises (open_in, child_number, id) WHERE open_in IS NOT NULL;
 )sql";
 
+// Where scans begin (decision 50). NULL, as an earlier release leaves it: at the beginning.
+constexpr const char* kTenth = R"sql(
+ALTER TABLE counters ADD COLUMN due_mark bigint;
+ALTER TABLE counters ADD COLUMN claim_marks text COLLATE "C";
+)sql";
+
 std::vector<std::string> statements_of(const std::string& migration) {
   std::vector<std::string> statements;
   constexpr std::string_view kEnd = ";\n";
@@ -314,7 +321,8 @@ std::vector<std::string> statements_of(const std::string& migration) {
 const std::vector<std::vector<std::string>>& postgres_migrations() {
   static const std::vector<std::vector<std::string>> all = {statements_of(kFirst),   statements_of(kSecond), statements_of(kThird),
                                                             statements_of(kFourth),  statements_of(kFifth),  statements_of(kSixth),
-                                                            statements_of(kSeventh), statements_of(kEighth), statements_of(kNinth)};
+                                                            statements_of(kSeventh), statements_of(kEighth), statements_of(kNinth),
+                                                            statements_of(kTenth)};
   return all;
 }
 

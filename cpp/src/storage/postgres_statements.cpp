@@ -71,16 +71,16 @@ std::string text_of(PostgresQuery which) {
     // A statement after the lock sees the last commit, and the clock as of then.
     case PostgresQuery::load_counters:
       return "SELECT version, sequence, now, dropped, jobs, messages, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, "
-             "EXISTS (SELECT FROM inbox WHERE status IS NULL)::integer, current_schema()::text FROM counters ORDER BY version DESC "
-             "LIMIT 1";
+             "EXISTS (SELECT FROM inbox WHERE status IS NULL)::integer, current_schema()::text, due_mark, claim_marks FROM counters "
+             "ORDER BY version DESC LIMIT 1";
     // Without the row that this transaction has read, the new version is NULL, which the table refuses.
     case PostgresQuery::store_counters:
       return "WITH gone AS (DELETE FROM messages WHERE seq = ANY (?::bigint[]) RETURNING 1), noted AS (INSERT INTO writers (id, "
              "batch) VALUES (?, ?)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?), old AS (DELETE FROM counters "
              "WHERE version = ? RETURNING version, messages) INSERT INTO counters (version, sequence, now, dropped, jobs, "
-             "messages) "
+             "messages, due_mark, claim_marks) "
              "SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM clock_timestamp())::bigint % 1000000, ?, ?, ?, ?, "
-             "(SELECT messages FROM old) + ? - (SELECT count(*) FROM gone) RETURNING version, messages";
+             "(SELECT messages FROM old) + ? - (SELECT count(*) FROM gone), ?, ? RETURNING version, messages";
     case PostgresQuery::last_batch: return "SELECT batch FROM writers WHERE id = ? ORDER BY batch DESC LIMIT 1";
     case PostgresQuery::new_writer:
       return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days') SELECT nextval('writer_ids')";
@@ -104,11 +104,13 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::update_rows: return update_each("promises", kUpdated, kUpdatedById, "id");
     case PostgresQuery::delete_rows: return "DELETE FROM promises WHERE id = ANY (?::text[])";
     case PostgresQuery::count_rows: return "SELECT count(*) FROM promises";
+    // The stored mark counts too, since a process learns it in the same round trip.
     case PostgresQuery::first_due:
-      return "SELECT least(first.due_at, (SELECT min(due_at) FROM schedules)), CASE WHEN first.due_at IS NOT NULL AND "
-             "first.due_kind "
-             "IS NULL THEN first.id END FROM (VALUES (1)) AS always LEFT JOIN (SELECT due_at, due_kind, id FROM promises WHERE "
-             "due_at >= ? ORDER BY due_at, due_kind, id LIMIT 1) AS first ON true";
+      return "WITH begins AS MATERIALIZED (SELECT greatest(?, due_mark) AS at FROM counters ORDER BY version DESC LIMIT 1) SELECT "
+             "least(first.due_at, (SELECT min(due_at) FROM schedules WHERE due_at >= (SELECT at FROM begins))), CASE WHEN "
+             "first.due_at IS NOT NULL AND first.due_kind IS NULL THEN first.id END FROM (VALUES (1)) AS always LEFT JOIN (SELECT "
+             "due_at, due_kind, id FROM promises WHERE due_at >= (SELECT at FROM begins) ORDER BY due_at, due_kind, id LIMIT 1) AS "
+             "first ON true";
     case PostgresQuery::queues: return "SELECT body, name FROM queues ORDER BY name LIMIT ?";
     case PostgresQuery::insert_queues: return insert_into("queues", kQueueColumns);
     // By the places of the rows: the planner cannot choose to read all versions of a queue.

@@ -20,6 +20,11 @@ namespace {
 constexpr Duration kShortestLimit = 1000;  // of longest_pause()
 constexpr Duration kLongestLimit = 2000;
 
+// What the role or the database sets; 0: nothing.
+const PostgresStatement kLimitOfPauses{
+    "limit_of_pauses",
+    "SELECT reset_val::bigint FROM pg_catalog.pg_settings WHERE name = 'idle_in_transaction_session_timeout'"};
+
 Error read_only_error(const std::string& shown) {
   return Error(ErrorCode::read_only, "store " + resonate::quoted(shown) + " was opened read-only and cannot be changed");
 }
@@ -87,7 +92,13 @@ void PostgresStorage::connect() {
   opened_ = true;
   if (address_.prepared) {  // without: the pooler gives each transaction another connection
     send_settings(Scope::session);
-    (void)connection_->run();
+    const std::size_t limit = connection_->send(kLimitOfPauses);
+    limit_of_pauses_ = connection_->run()[limit].row(0).integer(0);
+  } else {
+    connection_->begin(kBeginRead);
+    const std::size_t limit = connection_->send(kLimitOfPauses);
+    connection_->send("COMMIT");
+    limit_of_pauses_ = connection_->run()[limit].row(0).integer(0);
   }
   known_.forget();
 }
@@ -160,9 +171,10 @@ void PostgresStorage::begin(Access access) {
 }
 
 // How long this process may stand still in a transaction, in ms: less than the others wait for it, if they have the same
-// busy_timeout, but long enough for a busy machine.
+// busy_timeout, and no longer than the role or the database allows, but long enough for a busy machine.
 Duration PostgresStorage::longest_pause() const noexcept {
-  return std::clamp<Duration>(options_.busy_timeout / 5 * 2, kShortestLimit, kLongestLimit);
+  const Duration wanted = options_.busy_timeout / 5 * 2;
+  return std::clamp<Duration>(limit_of_pauses_ > 0 ? std::min(wanted, limit_of_pauses_) : wanted, kShortestLimit, kLongestLimit);
 }
 
 // One round trip: the lock, the counters, and what the transaction is going to read. If no other process writes, most of that is
@@ -181,7 +193,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected) {
     const MessageRange unblocks{.by = MessageRange::By::unblock, .limit = KnownState::kUnblocksKept};
     const bool asks_due = writes && !(alone && known_.first_due);
     const bool asks_unblocks = writes && !(alone && known_.messages_of({.by = MessageRange::By::unblock, .limit = 1}));
-    const Instant floor = alone ? known_.due_floor : kAtOnce;
+    const Instant floor = alone ? known_.marks.due : kAtOnce;
     const std::size_t due = asks_due ? send_first_due(floor) : 0;
     const std::size_t messages = asks_unblocks ? send_range(unblocks) : 0;
     lookups_.find(expected, alone ? &known_ : nullptr);
@@ -191,7 +203,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected) {
     if (registers) writer_ = results[writer].row(0).integer(0);
     if (writes && results[lock].rows() != 1) throw Error(ErrorCode::storage, problem("it is damaged: it has no write_lock"));
     see_counters(results[counters]);
-    if (asks_due && floor == (alone ? known_.due_floor : kAtOnce)) keep_first_due(results[due]);  // else it was outdated
+    if (asks_due && floor <= known_.marks.due) keep_first_due(results[due]);  // else another process has lowered the mark
     if (asks_unblocks) keep_messages(unblocks, results[messages]);
     lookups_.take(results, known_);
   } catch (...) {
@@ -219,7 +231,10 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
   if (known_.version != KnownState::kUnknown) others_write_ = kLately;
   const Counters counters{row.integer(1), row.integer(2), row.integer(3), row.integer(4)};
   require_usable(counters, row.integer(5));
-  known_.renew(version, counters, row.integer(5));
+  ScanMarks marks;
+  if (!row.is_null(9)) marks.due = row.integer(9);
+  if (!row.is_null(10)) marks.read_claims(row.text(10));
+  known_.renew(version, counters, row.integer(5), std::move(marks));
 }
 
 void PostgresStorage::end() noexcept {
@@ -256,14 +271,14 @@ std::size_t PostgresStorage::send_first_due(Instant floor) {
 void PostgresStorage::keep_first_due(const PostgresResult& result) {
   const PostgresRow row = result.row(0);
   if (!row.is_null(1)) refuse_timer_of_no_kind(row.text(1));
-  known_.first_due = known_.due_floor = row.is_null(0) ? kNever : row.integer(0);
+  known_.first_due = known_.marks.due = row.is_null(0) ? kNever : row.integer(0);
 }
 
 Instant PostgresStorage::first_due() {
   if (submission_waits_) return kAtOnce;
   if (!known_.first_due)
     guarded("read", [&] {
-      send_first_due(known_.due_floor);
+      send_first_due(known_.marks.due);
       keep_first_due(connection_->run().front());
     });
   return *known_.first_due;
@@ -272,8 +287,11 @@ Instant PostgresStorage::first_due() {
 std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   return guarded("read", [&] {
+    const RowRange narrowed = known_.narrowed(range);
+    // A worker that polls an empty queue needs no further round trip.
+    if (range.index == Index::claim && narrowed.after.major == kNever) return std::vector<RowRef>();
     PostgresParameters parameters;
-    bind_range(parameters, known_.narrowed(range));
+    bind_range(parameters, narrowed);
     const PostgresResult result = connection_->run(postgres_range(range.index), parameters);
     std::vector<RowRef> found;
     found.reserve(static_cast<std::size_t>(result.rows()));

@@ -92,6 +92,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::int64_t batch_ = 0;         // the number of our last transaction
   std::int64_t version_ = 0;       // of the state that this transaction sees
   Duration session_timeout_ = -1;  // lock_timeout of the connection, if its settings are kept
+  Duration limit_of_pauses_ = 0;   // of the role or the database; 0: none
   bool opened_ = false;            // whether the tables were there once
   std::string opening_note_;
   bool submission_waits_ = false;  // when the transaction began

@@ -147,6 +147,8 @@ void PostgresStorage::send_changes(const Changes& changes) {
   stored.integers(changes.messages_removed).integer(writer_).integer(batch_ + 1).integer(writer_).integer(batch_).integer(version_);
   stored.integer(counters.sequence).integer(counters.now).integer(counters.dropped).integer(counters.jobs);
   stored.integer(static_cast<std::int64_t>(changes.messages_added.size()));
+  const ScanMarks marks = known_.marks_after(changes);
+  stored.integer(marks.due).text(marks.claims_text(changes));
   ++batch_;
   send(PostgresQuery::store_counters, stored);
 }

@@ -38,8 +38,8 @@ _log = logging.getLogger("resonate_core.worker")
 #: poll_interval.
 _FIRST_PAUSE = 0.01
 #: Of a fleet that shares a database: how far apart its workers look for jobs that become due, and how often all of them together poll
-#: if `poll_interval` is shorter (s).
-_TURN, _POLL_OF_EACH = 0.01, 0.05
+#: if `poll_interval` is shorter, as long as none of them polls less often than the last (s).
+_TURN, _POLL_OF_EACH, _LONGEST_POLL = 0.01, 0.2, 30.0
 #: The shortest pause before a claim of jobs that become due (s).
 _SHORTEST_PAUSE = 0.002
 #: The pause between two requests with what jobs report (s).
@@ -418,7 +418,7 @@ class WorkerSession:
 
     def _longest_pause(self, fleet: int) -> float:
         """Return the longest pause between two claims that found nothing (s)."""
-        return max(self._settings.poll_interval, fleet * _POLL_OF_EACH)
+        return max(self._settings.poll_interval, min(fleet * _POLL_OF_EACH, _LONGEST_POLL))
 
     def _claim_now(self) -> None:
         self._woken = True

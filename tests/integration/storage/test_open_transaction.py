@@ -18,6 +18,7 @@ import resonate_core as rc
 from postgres_urls import plain, schema_of
 
 HOUR = 3_600_000
+TIMER = {"resonate:timer": "true"}
 COMMITS = 600
 FEW = 12  # blocks: a page of each level of an index, and the row's
 
@@ -91,6 +92,63 @@ def test_jobs_that_came_and_went(url: str, other: libpq.Connection) -> None:
             store.jobs.complete_many(done)
     scans, entries = scanned(other, "promises_by_claim", cycles)
     assert entries / scans <= 3 * jobs, "those of this claim and of the one before"
+
+
+def come_and_go(enqueuer: rc.Store, worker: rc.Store, jobs: int, queue: str = "default") -> None:
+    enqueuer.jobs.enqueue_many("t", [{}] * jobs, queue=queue)
+    done = [(job.id, job.version, None) for job in worker.jobs.claim(queue, jobs, worker="w", lease=HOUR)]
+    assert len(done) == jobs
+    worker.jobs.complete_many(done)
+
+
+def test_jobs_that_one_process_enqueues_and_another_claims(url: str, other: libpq.Connection) -> None:
+    """What a process knew of the beginning of a scan was lost with each commit of the other one: a claim read all jobs that had gone."""
+    cycles, jobs = 30, 20
+    with rc.Store(url) as enqueuer, rc.Store(url) as worker:
+        for _ in range(cycles):
+            come_and_go(enqueuer, worker, jobs)
+    scans, entries = scanned(other, "promises_by_claim", cycles)
+    assert entries / scans <= 3 * jobs, "those of this claim and of the one before"
+    scans, entries = scanned(other, "promises_by_due", 2 * cycles)
+    assert entries / scans <= 3 * jobs
+
+
+def test_an_earlier_job_lowers_the_mark_of_the_other_process(url: str) -> None:
+    """Each scan finds what another process has put before the place where it would begin."""
+    with rc.Store(url) as enqueuer, rc.Store(url) as worker:
+        for queue in ("default", "a 1:b", "0 0 1:x"):
+            come_and_go(enqueuer, worker, 5, queue)
+            assert list(worker.jobs.claim(queue, worker="w", lease=HOUR)) == []
+            urgent = enqueuer.jobs.enqueue("t", {}, queue=queue, priority=1)
+            last = enqueuer.jobs.enqueue("t", {}, queue=queue, priority=100)
+            assert [job.id for job in worker.jobs.claim(queue, 2, worker="w", lease=HOUR)] == [urgent.id, last.id]
+        now = worker.now
+        assert worker.next_due() > now
+        worker.promises.create("later", timeout=HOUR, tags=TIMER)
+        enqueuer.promises.create("early", timeout=HOUR // 60, tags=TIMER)
+        assert now < worker.next_due() <= worker.now + HOUR // 60
+
+
+def test_more_queues_than_marks_are_stored(url: str) -> None:
+    names = [f"q{number}" for number in range(100)]
+    with rc.Store(url) as enqueuer, rc.Store(url) as worker:
+        for name in names:
+            come_and_go(enqueuer, worker, 1, name)
+        for name in (*names, "x" * 300):
+            enqueuer.jobs.enqueue("t", {}, queue=name, priority=1, id=name)
+            assert [job.id for job in worker.jobs.claim(name, 2, worker="w", lease=HOUR)] == [name]
+
+
+def test_an_earlier_release_that_still_runs_forgets_the_marks(url: str) -> None:
+    """It inserts a row of counters without them."""
+    with rc.Store(url) as store:
+        come_and_go(store, store, 3)
+        with libpq.Connection(plain(url)) as old:
+            old.execute(
+                f"SET search_path TO {schema_of(url)}; INSERT INTO counters (version, sequence, now, dropped, jobs, messages) "
+                "SELECT version + 1000000, sequence, now, dropped, jobs, messages FROM counters ORDER BY version DESC LIMIT 1"
+            )
+        come_and_go(store, store, 3)
 
 
 def test_statistics_that_count_the_replaced_versions(url: str, other: libpq.Connection) -> None:
