@@ -289,6 +289,7 @@ def test_over_a_url_a_job_may_end_before_the_task_is_suspended(store: rc.Store, 
 # -- unknown types ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(60)  # a drain that takes the call again and again does not end
 def test_an_unknown_function_is_left_to_others(store: rc.Store, worker: Worker, caplog: pytest.LogCaptureFixture) -> None:
     for n in range(3):
         call(store, f"c{n}", "elsewhere", n)

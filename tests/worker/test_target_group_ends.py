@@ -5,11 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import pytest
+from mortal_client import Given
 from waiting import until
 
 import resonate_core as rc
 import test_target_group
+from resonate_core.errors import StoreError
 from resonate_core.worker import Worker
+from resonate_core.worker.store_client import StoreClient
+from resonate_core.worker.target_group import TargetGroup
 
 call, end = test_target_group.call, test_target_group.end
 MINUTE, HOUR = 60_000, 3_600_000
@@ -40,3 +45,23 @@ def test_a_lost_worker(end: tuple[rc.Store, Callable[..., Worker]]) -> None:
     finally:
         stop.set()
         ticking.join()
+
+
+def test_a_message_waits_for_others_while_its_task_cannot_be_acquired(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store fails, and the worker may be lost before its next round: the message is still there for another one."""
+    with rc.Store(clock=rc.ManualClock(start=0)) as store:
+        client = StoreClient(store)
+        worker = Worker(Given(client), target_group="shop")
+        worker.task("price")(lambda n: n)
+        group = TargetGroup(worker._parts(), client.inbox("shop", worker.name, -1), lambda: 0.0, live=True)
+        other = client.inbox("shop", "other", -1)
+        call(store, "c", "price", 1)
+        with monkeypatch.context() as failing:
+            failing.setattr(client, "send", lambda calls: [StoreError("the disk is full") for _ in calls])
+            with pytest.raises(StoreError, match="the disk is full"):
+                group.round()
+        assert [each.id for each in other.take()] == ["c"]
+        group.round()
+        assert store.tasks.get("c").state == "suspended"
+        group.round()
+        assert other.take() == []
