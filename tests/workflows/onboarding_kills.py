@@ -82,7 +82,8 @@ class MortalClient(StoreClient):
 
     async def send_async(self, calls: Any) -> list[Any]:
         """Each transaction of a workflow: records, a message that is received, a suspension."""
-        return await self._awaited(super().send_async(calls))
+        answers: list[Any] = await self._awaited(super().send_async(calls))
+        return answers
 
     async def record_async(self, id: str, version: int, steps: Any) -> Any:
         """The record of a step."""

@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from .call import Call
 from .store_threads import run_apart
+
+if TYPE_CHECKING:
+    from .._core import RecordRequest
 
 T = TypeVar("T")
 
@@ -58,7 +61,7 @@ class _TypedCall:
 
     group = "typed"
 
-    def __init__(self, store: Any, call: Call[Any], envelope: Envelope, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, store: Any, call: Call[Any], envelope: Envelope | RecordRequest, loop: asyncio.AbstractEventLoop) -> None:
         self.store = store
         self.call = call
         self.envelopes = (envelope,)
@@ -149,7 +152,7 @@ def apply_async(store: Any, envelope: Envelope | list[Envelope], now: int | None
     return _queue_of(store, loop).submit(_Envelopes(store, envelope, now, atomic, loop))
 
 
-def run_call(store: Any, call: Call[T], envelope: Envelope) -> asyncio.Future[T]:
+def run_call(store: Any, call: Call[T], envelope: Envelope | RecordRequest) -> asyncio.Future[T]:
     """Return the awaitable of the result of a typed call, whose request this is."""
     loop = asyncio.get_running_loop()
     return _queue_of(store, loop).submit(_TypedCall(store, call, envelope, loop))

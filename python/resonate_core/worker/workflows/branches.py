@@ -40,7 +40,7 @@ class BranchRunner(Protocol):
     async def drive(self, scope: Scope) -> Any:
         """Run the code of a scope."""
 
-    async def record(self, steps: Sequence[Step]) -> list[Promise]:
+    async def record(self, steps: Sequence[Step]) -> Sequence[Promise]:
         """Record steps."""
 
     def cancellations(self, id: str) -> list[Step]:
