@@ -10,7 +10,8 @@
 namespace resonate::python {
 
 // A scope in which the core is called: without the GIL, and counted by the gate. Every call into an engine or a clock is inside
-// such a scope, except for Engine::try_apply (OpenStore::run_short). Scopes nest: a recording may write to Python code that uses a store.
+// such a scope, except for Engine::try_apply (OpenStore::run_short). Scopes nest: a recording may write to Python code that uses a
+// store.
 class OutsidePython {
  public:
   OutsidePython();

@@ -45,7 +45,7 @@ MUTANTS = [
     Mutant(
         "a file forgets that the first timer has moved",
         "storage",
-        "if (after) first = std::min(first, *after);",
+        "«if (const auto due = due_of(change.after)) marks.due = std::min(marks.due, *due);» const auto key",
         "",
         statement=True,
     ),

@@ -33,6 +33,36 @@ def test_a_call_that_nothing_awaits_is_a_warning_at_its_line(worker: Worker) -> 
     assert {each.filename for each in seen} == {__file__}
 
 
+def test_a_condition_of_a_call_that_nothing_awaits_fails(worker: Worker, store: rc.Store) -> None:
+    """It was true: an order counted as shipped without a message."""
+
+    @worker.workflow("ship", max_retries=0)
+    async def ship() -> str:
+        if receive("shipped", timeout=1000, default=False):  # type: ignore[truthy-bool]
+            return "shipped"
+        return "refunded"
+
+    ship.using(id="w").delay()
+    worker.run_until_idle(advance=True)
+    error = store.jobs.get("w").error
+    assert error is not None
+    assert error["message"] == "TypeError: call w:1 (receive shipped) is not awaited: it has no truth value before its result is there; await it"
+
+
+def test_a_call_that_has_begun_has_a_truth_value(worker: Worker) -> None:
+    @worker.task("pack")
+    def pack() -> None:
+        return None
+
+    @worker.workflow("w")
+    async def w() -> list[bool]:
+        started = pack.start()
+        return [bool(started), bool(await started)]
+
+    w.using(id="w").delay()
+    assert worker.run_until_idle().runs[-1].result == [True, False]
+
+
 def test_what_is_begun_or_lost_is_no_warning(worker: Worker, store: rc.Store) -> None:
     @worker.task("pack")
     def pack() -> None:

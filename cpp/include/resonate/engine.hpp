@@ -84,8 +84,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Runs one request, then internal steps that are due at its instant, a limited number. If `now` is empty, the clock gives the
   // instant.
   Reply apply(Request request, std::optional<Instant> now = {});
-  // The same, if it need not wait: the state is in memory, and no other thread uses it. Otherwise it returns nothing, and leaves the
-  // request as it is. The caller may hold a lock that a trace sink takes, since it does not run while one is set.
+  // The same, if it need not wait: the state is in memory, and no other thread uses it. Otherwise it returns nothing, and leaves
+  // the request as it is. The caller may hold a lock that a trace sink takes, since it does not run while one is set.
   std::optional<Reply> try_apply(Request& request);
   // Runs requests in order, each followed by its steps, in one transaction. `nows` has an instant for each request, or fewer; a
   // request without one uses the instant of the request before. With all_or_nothing, the first refusal undoes the batch, and every

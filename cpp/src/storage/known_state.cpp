@@ -129,10 +129,37 @@ void KnownState::read(const RowRange& range, const std::vector<RowRef>& found) {
   }
 }
 
+namespace {
+
+std::optional<Instant> due_of(const RowRef& row) {
+  const auto key = row ? index_key<Index::due>(*row) : std::nullopt;
+  return key ? std::optional(key->major) : std::nullopt;
+}
+
+std::optional<Instant> due_of(const ScheduleRef& schedule) {
+  const auto key = schedule ? due_key(*schedule) : std::nullopt;
+  return key ? std::optional(key->at) : std::nullopt;
+}
+
+// Lowers marks to the rows and schedules that a transaction writes.
+void lower(ScanMarks& marks, const Changes& changes) {
+  for (const RowChange& change : changes.rows) {
+    if (const auto due = due_of(change.after)) marks.due = std::min(marks.due, *due);
+    const auto key = change.after && !marks.claims.empty() ? index_key<Index::claim>(*change.after) : std::nullopt;
+    const auto first = key ? marks.claims.find(*key->queue) : marks.claims.end();
+    if (first != marks.claims.end()) first->second = std::min(first->second, {key->major, key->minor});
+  }
+  for (const ScheduleChange& change : changes.schedules)
+    if (const auto due = due_of(change.after)) marks.due = std::min(marks.due, *due);
+}
+
+}  // namespace
+
 void KnownState::keep(const Changes& changes) {
-  ScanMarks after = marks_after(changes);
-  keep_first_due(changes);
-  marks = std::move(after);
+  const Instant was = first_due.value_or(marks.due);
+  marks.due = was;
+  lower(marks, changes);
+  keep_first_due(changes, was);
   for (const RowChange& change : changes.rows) {
     if (change.after) {
       rows.put(change.after);
@@ -152,37 +179,15 @@ void KnownState::keep(const Changes& changes) {
   counters = changes.counters;
 }
 
-namespace {
-
-std::optional<Instant> due_of(const RowRef& row) {
-  const auto key = row ? index_key<Index::due>(*row) : std::nullopt;
-  return key ? std::optional(key->major) : std::nullopt;
-}
-
-std::optional<Instant> due_of(const ScheduleRef& schedule) {
-  const auto key = schedule ? due_key(*schedule) : std::nullopt;
-  return key ? std::optional(key->at) : std::nullopt;
-}
-
-}  // namespace
-
 ScanMarks KnownState::marks_after(const Changes& changes) const {
   ScanMarks after = marks;
   after.due = first_due.value_or(marks.due);
-  for (const RowChange& change : changes.rows) {
-    if (const auto due = due_of(change.after)) after.due = std::min(after.due, *due);
-    const auto key = change.after && !after.claims.empty() ? index_key<Index::claim>(*change.after) : std::nullopt;
-    const auto first = key ? after.claims.find(*key->queue) : after.claims.end();
-    if (first != after.claims.end()) first->second = std::min(first->second, {key->major, key->minor});
-  }
-  for (const ScheduleChange& change : changes.schedules)
-    if (const auto due = due_of(change.after)) after.due = std::min(after.due, *due);
+  lower(after, changes);
   return after;
 }
 
-void KnownState::keep_first_due(const Changes& changes) {
-  const Instant was = first_due.value_or(marks.due);
-  const Instant first = marks_after(changes).due;
+void KnownState::keep_first_due(const Changes& changes, Instant was) {
+  const Instant first = marks.due;
   bool first_gone = !first_due;
   const auto see = [&](std::optional<Instant> before, std::optional<Instant> after) {
     if (before == was && after != before) first_gone = true;

@@ -68,7 +68,8 @@ struct KnownState {
   void forget();
 
  private:
-  void keep_first_due(const Changes& changes);
+  // After the marks were lowered; `was` is the first due instant before.
+  void keep_first_due(const Changes& changes, Instant was);
   void keep_unblocks(const Changes& changes);
   void keep_callbacks(const Changes& changes);
   void forget_callbacks();

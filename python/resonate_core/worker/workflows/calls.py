@@ -67,6 +67,17 @@ class Call(Generic[T]):
     def __repr__(self) -> str:
         return f"<call {self.id}: {self.name}>"
 
+    def __bool__(self) -> bool:
+        """True.
+
+        Raises:
+            TypeError: Nothing awaits it, so that the code asks for the truth of its result without an `await`.
+        """
+        if self.is_begun:
+            return True
+        self.is_begun = True  # the error says it: no warning besides
+        raise TypeError(f"call {self.id} ({self.name}) is not awaited: it has no truth value before its result is there; await it")
+
     def __await__(self) -> Generator[Any, Any, T]:
         self.is_begun = True
         if self._value is _UNSET and self._error is None:
