@@ -152,7 +152,14 @@ def test_the_limits_of_a_role_are_not_those_of_a_store(database: str) -> None:
 
 @pytest.mark.parametrize(
     ("of_role", "busy_timeout", "limit"),
-    [("0", 5000, "2s"), ("1500", 5000, "1500ms"), ("1500", 3000, "1200ms"), ("60000", 60_000, "2s"), ("10", 5000, "1s"), ("0", 10, "1s")],
+    [
+        ("0", 5000, "2s"),
+        ("1500", 5000, "1500ms"),
+        ("1500", 3000, "1200ms"),
+        ("60000", 60_000, "2s"),
+        ("10", 5000, "1s"),
+        ("0", 10, "1s"),
+    ],
 )
 @pytest.mark.parametrize("pooled", [False, True])
 def test_a_writer_stands_still_no_longer_than_the_role_allows(
