@@ -45,7 +45,7 @@ MUTANTS = [
     Mutant(
         "a file forgets that the first timer has moved",
         "storage",
-        "if (after) first = std::min(first, *after);",
+        "for (const RowChange& change : changes.rows) { «if (const auto due = due_of(change.after)) after.due = std::min(after.due, *due);»",
         "",
         statement=True,
     ),
