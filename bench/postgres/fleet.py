@@ -81,6 +81,12 @@ def _processor_time(server: Any) -> float:
     return total
 
 
+def _locks(server: Any) -> int:
+    """How often a transaction has asked for the write lock, as far as sessions have reported it."""
+    reads = "SELECT coalesce(seq_scan, 0) + coalesce(idx_scan, 0) FROM pg_stat_user_tables WHERE relname = 'write_lock'"
+    return int(server.execute(reads, "fleet")[0][0])
+
+
 def _quantile(times: list[float], part: float) -> float:
     return sorted(times)[min(len(times) - 1, int(part * len(times)))]
 
@@ -107,6 +113,7 @@ def measure(server: Any, given: argparse.Namespace) -> dict[str, float]:
         with rc.Store(relayed_url, busy_timeout=60_000) as store:
             store.jobs.enqueue(_TYPE, time.time())
             begin, jobs = time.perf_counter(), 0
+            locks = _locks(server)
             before = _processor_time(server)
             while time.perf_counter() < begin + given.seconds:
                 now = time.perf_counter()
@@ -119,6 +126,8 @@ def measure(server: Any, given: argparse.Namespace) -> dict[str, float]:
             left = time.monotonic() + given.patience
             while store.queues.stats()[0]["counts"]["pending"] and time.monotonic() < left:
                 time.sleep(0.2)
+            time.sleep(2)  # sessions report once a second
+            locks = _locks(server) - locks
         ended.set()
         times = [one for _ in fleet for one in found.get()]
         for one in fleet:
@@ -129,6 +138,7 @@ def measure(server: Any, given: argparse.Namespace) -> dict[str, float]:
         "start p50, ms": 1e3 * statistics.median(times),
         "start p99, ms": 1e3 * _quantile(times, 0.99),
         "jobs started, of all": len(times) / (jobs + 1),
+        "locks for a job": locks / jobs,
         "server, cores while jobs come": busy,
         "server, cores idle": idle,
     }
@@ -176,7 +186,7 @@ def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[f
             time.sleep(given.settle)
             before, begin = sum(count.value for count in counts), time.perf_counter()
             time.sleep(given.seconds)
-            return (sum(count.value for count in counts) - before) / (time.perf_counter() - begin)
+            return float(sum(count.value for count in counts) - before) / (time.perf_counter() - begin)
 
         rates = [rate()]
         if given.snapshot:

@@ -212,7 +212,7 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
         if (std::ranges::find(one.keys, jobs.key) == one.keys.end()) continue;
         const auto known = workers_.find(jobs.key);
         const std::size_t workers = known == workers_.end() ? 1 : known->second;
-        const Duration turn = CommitNotice::turn(notice.seed, backend, workers, jobs.count);
+        const Duration turn = CommitNotice::turn(notice.seed, backend, workers, jobs.count, lock_waits.between(now));
         one.at = std::min(one.at, now + Milliseconds(turn));
       }
     }
@@ -262,7 +262,7 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
   Time counted_at_;
   Time count_at_ = kNoTime;
   Duration between_counts_ = kFirstCount;
-  Duration of_fleet_ = 0;  // kCountOfEach for each worker
+  Duration of_fleet_ = 0;    // kCountOfEach for each worker
   std::mutex thread_mutex_;  // of the thread and its stop
   std::unique_ptr<Stop> stop_;
   std::thread thread_;

@@ -319,10 +319,9 @@ std::vector<std::string> statements_of(const std::string& migration) {
 }  // namespace
 
 const std::vector<std::vector<std::string>>& postgres_migrations() {
-  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst),   statements_of(kSecond), statements_of(kThird),
-                                                            statements_of(kFourth),  statements_of(kFifth),  statements_of(kSixth),
-                                                            statements_of(kSeventh), statements_of(kEighth), statements_of(kNinth),
-                                                            statements_of(kTenth)};
+  static const std::vector<std::vector<std::string>> all = {
+      statements_of(kFirst), statements_of(kSecond),  statements_of(kThird),  statements_of(kFourth), statements_of(kFifth),
+      statements_of(kSixth), statements_of(kSeventh), statements_of(kEighth), statements_of(kNinth),  statements_of(kTenth)};
   return all;
 }
 

@@ -10,7 +10,9 @@ namespace resonate {
 namespace {
 
 constexpr std::size_t kQueuesOfPayload = 64;  // a payload has less than 8,000 bytes
-constexpr double kBetweenTurns = 20;          // ms: about as long as a claim takes, with the round trips of a real network
+constexpr Duration kBetweenTurns = 20;        // ms: about as long as a claim takes, with the round trips of a real network
+constexpr Duration kLongestBetweenTurns = 500;
+constexpr int kHalved = 2;  // s
 
 bool claimable(const RowRef& row) { return row && index_key<Index::claim>(*row); }
 
@@ -76,11 +78,23 @@ std::optional<CommitNotice> CommitNotice::parse(std::string_view payload, std::s
   return notice;
 }
 
-Duration CommitNotice::turn(std::int64_t seed, int connection, std::size_t workers, std::size_t jobs) noexcept {
+Duration CommitNotice::turn(std::int64_t seed, int connection, std::size_t workers, std::size_t jobs, Duration between) noexcept {
   const std::uint64_t bits = spread(spread(static_cast<std::uint64_t>(seed)) ^ static_cast<std::uint64_t>(connection));
   const double place = static_cast<double>(bits >> 11U) * 0x1p-53 * static_cast<double>(workers);
   const double behind = place - static_cast<double>(jobs) - 1;
-  return behind <= 0 ? 0 : static_cast<Duration>(behind * kBetweenTurns);
+  return behind <= 0 ? 0 : static_cast<Duration>(behind * static_cast<double>(between));
+}
+
+void LockWaits::add(Duration waited, std::chrono::steady_clock::time_point now) noexcept {
+  waited_ = waited;
+  at_ = now.time_since_epoch().count();
+}
+
+Duration LockWaits::between(std::chrono::steady_clock::time_point now) const noexcept {
+  const std::chrono::steady_clock::time_point last{std::chrono::steady_clock::duration(at_.load())};
+  const auto halvings = std::chrono::duration_cast<std::chrono::seconds>(now - last).count() / kHalved;
+  const Duration waited = halvings < 0 || halvings >= 63 ? 0 : waited_.load() >> halvings;
+  return std::clamp<Duration>(3 * waited, kBetweenTurns, kLongestBetweenTurns);
 }
 
 std::optional<CommitNotice> notice_of(const Changes& changes, const std::string& schema, std::int64_t seed) {

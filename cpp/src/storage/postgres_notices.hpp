@@ -1,6 +1,8 @@
 // CommitNotice: what a commit tells the other processes by NOTIFY, and which of them it wakes.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -35,8 +37,24 @@ struct CommitNotice {
   // When one of so many workers that claim from a queue looks for the jobs, in ms after the notice; none if it concerns other
   // queues. A few look at once, one more than there are jobs. The others follow one after the other, since the first may be busy:
   // by then the job has mostly been claimed, and their look is a read. The seed and the number of the worker's connection choose.
-  static Duration turn(std::int64_t seed, int connection, std::size_t workers, std::size_t jobs) noexcept;
+  // `between` is the time between two of them.
+  static Duration turn(std::int64_t seed, int connection, std::size_t workers, std::size_t jobs, Duration between) noexcept;
 };
+
+// How long this process has waited for the write lock lately. If claims take longer than the time between two workers that look,
+// the next ones find the job unclaimed, and wait for the lock too: each makes the claim before it slower, until hardly a job runs.
+// So the workers look at longer intervals then.
+class LockWaits {
+ public:
+  void add(Duration waited, std::chrono::steady_clock::time_point now) noexcept;
+  // The time between two workers that look: 20 ms, or three times the last wait, which halves every 2 s.
+  Duration between(std::chrono::steady_clock::time_point now) const noexcept;
+
+ private:
+  std::atomic<Duration> waited_ = 0;
+  std::atomic<std::chrono::steady_clock::rep> at_ = 0;
+};
+inline LockWaits lock_waits;  // of all stores of this process
 
 // What the changes tell; none if they bring no work.
 std::optional<CommitNotice> notice_of(const Changes& changes, const std::string& schema, std::int64_t seed);

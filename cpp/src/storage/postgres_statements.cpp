@@ -71,7 +71,8 @@ std::string text_of(PostgresQuery which) {
     // A statement after the lock sees the last commit, and the clock as of then.
     case PostgresQuery::load_counters:
       return "SELECT version, sequence, now, dropped, jobs, messages, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, "
-             "EXISTS (SELECT FROM inbox WHERE status IS NULL)::integer, current_schema()::text, due_mark, claim_marks FROM counters "
+             "EXISTS (SELECT FROM inbox WHERE status IS NULL)::integer, current_schema()::text, due_mark, claim_marks FROM "
+             "counters "
              "ORDER BY version DESC LIMIT 1";
     // Without the row that this transaction has read, the new version is NULL, which the table refuses.
     case PostgresQuery::store_counters:

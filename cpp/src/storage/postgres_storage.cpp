@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <unordered_map>
 #include <utility>
 
@@ -9,7 +10,9 @@
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
+#include "resonate/steady_time.hpp"
 #include "storage/message_columns.hpp"
+#include "storage/postgres_notices.hpp"
 #include "storage/postgres_schema.hpp"
 #include "storage/row_columns.hpp"
 
@@ -22,12 +25,7 @@ constexpr Duration kLongestLimit = 2000;
 
 // What the role or the database sets; 0: nothing.
 const PostgresStatement kLimitOfPauses{
-    "limit_of_pauses",
-    "SELECT reset_val::bigint FROM pg_catalog.pg_settings WHERE name = 'idle_in_transaction_session_timeout'"};
-
-Error read_only_error(const std::string& shown) {
-  return Error(ErrorCode::read_only, "store " + resonate::quoted(shown) + " was opened read-only and cannot be changed");
-}
+    "limit_of_pauses", "SELECT reset_val::bigint FROM pg_catalog.pg_settings WHERE name = 'idle_in_transaction_session_timeout'"};
 
 // Returns a new connection on which `looks` has run. If the connection is lost meanwhile, it makes another: a pooler can hand out a
 // session that the server has just ended, and a limit of time can end the transaction that would lift it. `looks` then finds a
@@ -127,6 +125,11 @@ void PostgresStorage::forget_connection() noexcept {
   known_.forget();
 }
 
+void PostgresStorage::require_writable() const {
+  if (options_.read_only)
+    throw Error(ErrorCode::read_only, "store " + resonate::quoted(location()) + " was opened read-only and cannot be changed");
+}
+
 std::string PostgresStorage::problem(const std::string& what) const {
   return "store " + resonate::quoted(location()) + ": " + what;
 }
@@ -151,7 +154,7 @@ PostgresResult PostgresStorage::run(PostgresQuery which, const PostgresParameter
 
 void PostgresStorage::begin(Access access) {
   const Lookups expected = std::exchange(expected_, {});  // also if this fails: the keys are valid for this call alone
-  if (access == Access::write && options_.read_only) throw read_only_error(location());
+  if (access == Access::write) require_writable();
   guarded("begin", [&] {
     bool restarted = connection_ != nullptr;  // the server may have been, since the last call
     for (int left = kTriesWithinLimits;; --left) {
@@ -199,7 +202,10 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected) {
     lookups_.find(expected, alone ? &known_ : nullptr);
     lookups_.send(*connection_);
     in_transaction_ = true;
+    const auto sent = steady_time();
     const std::vector<PostgresResult> results = connection_->run();
+    const auto answered = steady_time();
+    if (writes) lock_waits.add(std::chrono::duration_cast<std::chrono::milliseconds>(answered - sent).count(), answered);
     if (registers) writer_ = results[writer].row(0).integer(0);
     if (writes && results[lock].rows() != 1) throw Error(ErrorCode::storage, problem("it is damaged: it has no write_lock"));
     see_counters(results[counters]);
@@ -414,56 +420,6 @@ std::vector<std::string> PostgresStorage::holders(std::string_view after, std::s
     std::vector<std::string> found;
     for (int at = 0; at < result.rows(); ++at) found.push_back(result.row(at).text(0));
     return found;
-  });
-}
-
-void PostgresStorage::vacuum() {
-  if (options_.read_only) throw read_only_error(location());
-  guarded("vacuum", [&] {
-    if (!connection_) connect();
-    try {
-      for (const char* table :
-           {"promises", "schedules", "edges", "messages", "queues", "queue_hours", "counters", "writers", "inbox"})
-        connection_->run(("VACUUM ANALYZE " + address_.quoted_schema() + "." + table).c_str());
-    } catch (const PostgresError& error) {
-      if (address_.prepared || !error.by_limit()) throw;
-      // VACUUM runs in no transaction of ours, and the pooler gives each statement outside of one another session.
-      throw PostgresError(error.state(), std::string(error.what()) +
-                                             " (behind a pooler the limits of the role apply to VACUUM: name "
-                                             "the server itself in the URL)");
-    }
-  });
-}
-
-void PostgresStorage::index_newest() {
-  if (options_.read_only) throw read_only_error(location());
-  guarded("index", [&] {
-    if (!connection_) connect();
-    const std::string promises = " ON " + address_.quoted_schema() + ".promises ";
-    connection_->begin(kBeginWrite);
-    in_transaction_ = true;
-    try {
-      if (!address_.prepared) send_settings(Scope::transaction);
-      // Only the owner of the tables may say that an index is to be there, even if it is.
-      static const PostgresStatement made{
-          "newest_made",
-          "SELECT count(*) FROM pg_catalog.pg_class WHERE relname IN ('newest_jobs', 'newest_roots') "
-          "AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1)"};
-      const std::size_t found = connection_->send(made, PostgresParameters().text(address_.schema));
-      if (connection_->run()[found].row(0).integer(0) < 2) {
-        connection_->send(
-            ("CREATE INDEX IF NOT EXISTS newest_jobs" + promises + "(queue, created_at, id) WHERE queue IS NOT NULL").c_str());
-        connection_->send(("CREATE INDEX IF NOT EXISTS newest_roots" + promises +
-                           "(created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id)")
-                              .c_str());
-      }
-      connection_->send("COMMIT");
-      (void)connection_->run();
-      in_transaction_ = false;
-    } catch (...) {
-      end();
-      throw;
-    }
   });
 }
 

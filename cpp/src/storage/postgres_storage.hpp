@@ -79,6 +79,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   Duration longest_pause() const noexcept;
   void announce_commit(const Changes& changes) noexcept;
   Outcome find_outcome();
+  void require_writable() const;
   std::string problem(const std::string& what) const;
 
   PostgresAddress address_;

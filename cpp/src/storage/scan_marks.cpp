@@ -7,8 +7,8 @@ namespace resonate {
 
 namespace {
 
-constexpr std::size_t kStored = 64;         // claims
-constexpr std::size_t kLongestName = 256;   // bytes of a queue
+constexpr std::size_t kStored = 64;        // claims
+constexpr std::size_t kLongestName = 256;  // bytes of a queue
 
 }  // namespace
 
