@@ -46,7 +46,10 @@ def test_a_condition_of_a_call_that_nothing_awaits_fails(worker: Worker, store: 
     worker.run_until_idle(advance=True)
     error = store.jobs.get("w").error
     assert error is not None
-    assert error["message"] == "TypeError: call w:1 (receive shipped) is not awaited: it has no truth value before its result is there; await it"
+    assert (
+        error["message"]
+        == "TypeError: call w:1 (receive shipped) is not awaited: it has no truth value before its result is there; await it"
+    )
 
 
 def test_a_call_that_has_begun_has_a_truth_value(worker: Worker) -> None:
