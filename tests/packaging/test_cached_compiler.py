@@ -36,3 +36,37 @@ def test_a_precompiled_header_is_that_of_the_present_sources(tmp_path: Path) -> 
     precompile(3)
     assert run("g++", "-include", "p.hxx", "main.cpp", "-o", "main") == 0
     assert run("./main") == 3
+
+
+@pytest.mark.skipif(not shutil.which("ccache") or not shutil.which("g++"), reason="it needs ccache and g++")
+def test_a_precompiled_header_from_before_a_change_of_a_comment_is_not_used(tmp_path: Path) -> None:
+    """GCC compares a header that is read again with the one in the precompiled header, comments included: `#pragma once` failed."""
+    header = tmp_path / "number.hpp"
+    (tmp_path / "p.hxx").write_text('#include "number.hpp"\n')
+    (tmp_path / "p.hxx.cxx").write_text("/* nothing */\n")
+    (tmp_path / "main.cpp").write_text('#include "number.hpp"\nint main() { return kNumber; }\n')
+    settings = {"CCACHE_DIR": str(tmp_path / "cache"), "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
+
+    def run(*command: str) -> int:
+        return subprocess.run(command, cwd=tmp_path, env={**os.environ, **settings}, check=False, timeout=120).returncode
+
+    for turn, comment in enumerate(["short", "a longer one"], 1):
+        header.write_text(f"// {comment}\n#pragma once\nenum Number {{ kNumber = 7 }};\n")
+        os.utime(header, (turn, turn))
+        flags = [
+            "-fpch-preprocess",
+            "-x",
+            "c++-header",
+            "-include",
+            "p.hxx",
+            "-MD",
+            "-MF",
+            "p.d",
+            "-o",
+            "p.hxx.gch",
+            "-c",
+            "p.hxx.cxx",
+        ]
+        assert run(str(CACHED_COMPILER), "ccache", "g++", *flags) == 0
+    assert run("g++", "-include", "p.hxx", "main.cpp", "-o", "main") == 0
+    assert run("./main") == 7
