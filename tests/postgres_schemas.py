@@ -18,9 +18,14 @@ import postgres_server
 
 
 def without_children(schema: str) -> str:
-    """SQL that takes from a schema what version 9 adds, for tests that lead a schema back to an earlier version."""
+    """SQL that takes from a schema what versions 9 and 10 change, for tests that lead a schema back to an earlier version."""
     columns = ("parent", "child_kind", "child_number", "open_in")
-    return f"ALTER TABLE {schema}.promises " + ", ".join(f"DROP COLUMN IF EXISTS {column}" for column in columns) + ";"
+    return (
+        f"ALTER TABLE {schema}.promises "
+        + ", ".join(f"DROP COLUMN IF EXISTS {column}" for column in columns)
+        + f"; DROP SEQUENCE {schema}.shared_commits; ALTER TABLE {schema}.writers DROP COLUMN seen; "
+        f"ALTER TABLE {schema}.counters RENAME COLUMN seen TO now; "
+    )
 
 
 SETTINGS = """
@@ -127,10 +132,14 @@ class Schemas:
         self._server.drop_database(self._database)
 
     def open(self, make: Callable[..., Any], **options: Any) -> Any:
-        """Opens a store by `make(url, **options)`; the schema is used again once no reference to the store is left."""
+        """Opens a store by `make(url, **options)`; the schema is used again once no reference to the store is left.
+
+        RESONATE_TEST_WRITERS is the parameter `writers` of its URL, for runs in which all writers share.
+        """
         schema = self.take()
         try:
-            store = make(self.url(schema), **options)
+            writers = os.environ.get("RESONATE_TEST_WRITERS")
+            store = make(self.url(schema) + (f"&writers={writers}" if writers else ""), **options)
         except BaseException:
             self.give_back(schema)
             raise
