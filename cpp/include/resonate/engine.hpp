@@ -279,7 +279,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   SubmissionDecoder decode_submission_;
   std::size_t longest_submission_ = 0;
   std::unique_ptr<Transaction> transaction_;
-  Instant seen_ = 0;  // the last stored instant that was read
+  Instant seen_ = 0;            // the last stored instant that was read
   bool claim_may_find_ = true;  // since the last claim that found fewer jobs than it asked for, this engine has made work
   TraceSink trace_;
   std::atomic<bool> traced_{false};  // whether trace_ is set; can be read without the lock

@@ -153,8 +153,8 @@ struct Lookups {
 // shared: a transaction that writes beside those of other processes. It may change the rows that it expects, and use nothing else.
 enum class Access : std::uint8_t { read, write, shared };
 
-// Ends a transaction of Access::shared that has changed nothing, and that must run again: alone (Access::write), since it needs more
-// than its rows, or in the same way, since another one has created a row that did not exist when it began.
+// Ends a transaction of Access::shared that has changed nothing, and that must run again: alone (Access::write), since it needs
+// more than its rows, or in the same way, since another one has created a row that did not exist when it began.
 class RunAgain : public std::exception {
  public:
   explicit RunAgain(bool alone) noexcept : alone_(alone) {}

@@ -57,10 +57,10 @@ struct PostgresAddress {
   std::string schema;  // the tables' schema
   std::string owner;   // a role that may own the schema and the tables, beside those that may in any case; empty: none
   bool prepared = true;
-  bool listens = true;      // whether processes notify each other of commits
+  bool listens = true;  // whether processes notify each other of commits
   enum class Writers : std::uint8_t { automatic, shared, alone };
   Writers writers = Writers::automatic;  // whether transactions on few rows run beside those of others: if there are others
-  std::string listen_host;  // a server to listen at, past a pooler; empty: that of the URL
+  std::string listen_host;               // a server to listen at, past a pooler; empty: that of the URL
   std::string listen_port;
   Duration connect_timeout = 10'000;
   std::string shown;  // without passwords, for messages

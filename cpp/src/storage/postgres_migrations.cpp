@@ -295,8 +295,9 @@ CREATE INDEX promises_by_parent ON promises (parent, created_at, id) WHERE paren
 CREATE INDEX promises_open ON promises (open_in, child_number, id) WHERE open_in IS NOT NULL;
 )sql";
 
-// Writers beside each other (decision 51). writers.seen is the instant of a writer's last commit beside others, which does not change
-// the counters. counters.seen was counters.now: a process of an earlier release, which locks no rows, fails at each transaction.
+// Writers beside each other (decision 51). writers.seen is the instant of a writer's last commit beside others, which does not
+// change the counters. counters.seen was counters.now: a process of an earlier release, which locks no rows, fails at each
+// transaction.
 constexpr const char* kTenth = R"sql(
 CREATE SEQUENCE shared_commits;
 ALTER TABLE writers ADD COLUMN seen bigint NOT NULL DEFAULT 0;
@@ -322,10 +323,9 @@ std::vector<std::string> statements_of(const std::string& migration) {
 }  // namespace
 
 const std::vector<std::vector<std::string>>& postgres_migrations() {
-  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst),   statements_of(kSecond), statements_of(kThird),
-                                                            statements_of(kFourth),  statements_of(kFifth),  statements_of(kSixth),
-                                                            statements_of(kSeventh), statements_of(kEighth), statements_of(kNinth),
-                                                            statements_of(kTenth)};
+  static const std::vector<std::vector<std::string>> all = {
+      statements_of(kFirst), statements_of(kSecond),  statements_of(kThird),  statements_of(kFourth), statements_of(kFifth),
+      statements_of(kSixth), statements_of(kSeventh), statements_of(kEighth), statements_of(kNinth),  statements_of(kTenth)};
   return all;
 }
 

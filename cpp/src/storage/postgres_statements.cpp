@@ -74,7 +74,9 @@ std::string text_of(PostgresQuery which) {
     // moment at a time (the first lock_timeout): while it waits, they wait behind it, even if it waits for one that stands still.
     case PostgresQuery::lock:
       return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), set_config('lock_timeout', ?, true), "
-             "pg_advisory_xact_lock(" + std::string(kWriters) + "), set_config('lock_timeout', ?, true) FROM (SELECT FROM "
+             "pg_advisory_xact_lock(" +
+             std::string(kWriters) +
+             "), set_config('lock_timeout', ?, true) FROM (SELECT FROM "
              "write_lock FOR UPDATE) AS first";
     case PostgresQuery::lock_shared:
       return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), pg_advisory_xact_lock_shared(" +
@@ -101,7 +103,8 @@ std::string text_of(PostgresQuery which) {
              "?, ?) RETURNING nextval('shared_commits')";
     case PostgresQuery::last_batch: return "SELECT batch FROM writers WHERE id = ? ORDER BY batch DESC LIMIT 1";
     case PostgresQuery::new_writer:
-      return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days' AND seen <= (SELECT seen FROM counters "
+      return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days' AND seen <= (SELECT seen FROM "
+             "counters "
              "ORDER BY version DESC LIMIT 1)) SELECT nextval('writer_ids')";
     case PostgresQuery::lock_timeout: return "SELECT set_config('lock_timeout', ?, ?::boolean)";
     // Every statement finds its rows by an index, one by one. Statistics must not change that: those of a new table, and of one

@@ -52,8 +52,8 @@ SchemaVersions postgres_schema_versions(const std::string& url) {
 
 DatabaseCounts database_counts() noexcept {
   const ConnectionCounts& now = connection_counts;
-  return {now.open_connections, now.connections,       now.round_trips, now.lock_timeouts, now.lost_commits, now.listening_workers,
-          now.shared_commits,   now.run_again};
+  return {now.open_connections, now.connections,       now.round_trips,    now.lock_timeouts,
+          now.lost_commits,     now.listening_workers, now.shared_commits, now.run_again};
 }
 
 PostgresStorage::PostgresStorage(PostgresAddress address, PostgresOptions options)

@@ -107,9 +107,9 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::string opening_note_;
   bool submission_waits_ = false;  // when the transaction began
   bool in_transaction_ = false;
-  Access access_ = Access::read;  // of the transaction
-  bool may_share_ = false;        // the role may use shared_commits
-  bool keeps_known_ = true;       // whether known_ is valid after the transaction
+  Access access_ = Access::read;                      // of the transaction
+  bool may_share_ = false;                            // the role may use shared_commits
+  bool keeps_known_ = true;                           // whether known_ is valid after the transaction
   std::int64_t seen_version_ = KnownState::kUnknown;  // of the state that the last transaction has seen or made
   std::int64_t seen_shared_ = 0;
   Duration wait_left_ = 0;  // not 0: lock_timeout of the next transaction alone

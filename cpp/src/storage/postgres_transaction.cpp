@@ -3,7 +3,7 @@
 // There are three kinds. A read is a snapshot. A transaction that writes alone keeps out all others that write. One that shares
 // (decision 51) keeps out only those: it locks the rows that it names, and changes nothing else.
 #include <algorithm>
-#include <random>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -21,7 +21,7 @@ constexpr Duration kShortestLimit = 1000;  // of longest_pause()
 constexpr Duration kLongestLimit = 2000;
 
 // How long one that wants to be alone keeps out those that share, while it waits for one of them: some round trips. Then it lets
-// them pass, for a random part of the same time.
+// them pass, for a part of the same time.
 constexpr Duration kWaitForSharing = 100;
 
 // What the server says when it has ended a wait.
@@ -63,9 +63,8 @@ void PostgresStorage::begin_alone(const Lookups& expected) {
     } catch (const PostgresError& error) {
       if (!is_lock_timeout(error) || connection_->lost() || left() <= 0) throw;
     }
-    static thread_local std::minstd_rand chance{std::random_device{}()};
-    const Duration pause = std::uniform_int_distribution<Duration>(1, std::clamp<Duration>(left(), 1, kWaitForSharing))(chance);
-    std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+    const Duration differs = 1 + connection_->backend() % kWaitForSharing;  // from process to process
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::clamp<Duration>(left(), 1, differs)));
     wait_left_ = std::max<Duration>(1, left());
   }
 }
