@@ -198,12 +198,6 @@ MUTANTS = [
         "true",
     ),
     Mutant(
-        "a due step does not run before a request that shares",
-        "storage",
-        "if («storage_->first_due() <= now») return false; plan.load",
-        "false",
-    ),
-    Mutant(
         "a clock that is set back leaves the instants of writers that shared",
         "storage",
         'if («changes.counters.now < known_.counters.now») connection_->send("UPDATE writers',

@@ -118,7 +118,7 @@ class Actor:
         waits = self.server.execute(
             f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{self.name}' AND wait_event_type = 'Lock'"
         )
-        return waits[0][0] != "0"
+        return str(waits[0][0]) != "0"
 
     def step(self) -> None:
         """Lets one flight pass, if one waits or comes, until the store stands still again."""
