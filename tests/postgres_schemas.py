@@ -18,10 +18,15 @@ import postgres_server
 
 
 def without_children(schema: str) -> str:
-    """SQL that takes from a schema what versions 9 and 10 add, for tests that lead a schema back to an earlier version."""
-    columns = {"promises": ("parent", "child_kind", "child_number", "open_in"), "counters": ("due_mark", "claim_marks")}
+    """SQL that takes from a schema what versions 9 and 10 change, for tests that lead a schema back to an earlier version."""
+    columns = {
+        "promises": ("parent", "child_kind", "child_number", "open_in"),
+        "counters": ("due_mark", "claim_marks"),
+        "writers": ("seen",),
+    }
     dropped = {table: ", ".join(f"DROP COLUMN IF EXISTS {column}" for column in names) for table, names in columns.items()}
-    return "".join(f"ALTER TABLE {schema}.{table} {drops};" for table, drops in dropped.items())
+    drops = "".join(f"ALTER TABLE {schema}.{table} {drops};" for table, drops in dropped.items())
+    return drops + f"DROP SEQUENCE {schema}.shared_commits; ALTER TABLE {schema}.counters RENAME COLUMN seen TO now; "
 
 
 SETTINGS = """
@@ -128,10 +133,14 @@ class Schemas:
         self._server.drop_database(self._database)
 
     def open(self, make: Callable[..., Any], **options: Any) -> Any:
-        """Opens a store by `make(url, **options)`; the schema is used again once no reference to the store is left."""
+        """Opens a store by `make(url, **options)`; the schema is used again once no reference to the store is left.
+
+        RESONATE_TEST_WRITERS is the parameter `writers` of its URL, for runs in which all writers share.
+        """
         schema = self.take()
         try:
-            store = make(self.url(schema), **options)
+            writers = os.environ.get("RESONATE_TEST_WRITERS")
+            store = make(self.url(schema) + (f"&writers={writers}" if writers else ""), **options)
         except BaseException:
             self.give_back(schema)
             raise

@@ -86,6 +86,7 @@ def measure(server: Any, database: str, latency: float, processes: int, given: a
         user = f"{parts.username}@" if parts.username else ""
         url = urlunsplit(parts._replace(netloc=f"{user}127.0.0.1:{port}"))
         time.sleep(1)
+    url += ("&" if "?" in url else "?") + f"writers={given.writers}"
     barrier, found = context.Barrier(processes + 1), context.Queue()
     writers = [
         context.Process(target=write, args=(url, f"w{number}", given.threads, given.seconds, barrier, found))
@@ -118,6 +119,9 @@ def main() -> int:
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4, 8], help="how many write (default 1 2 4 8)")
     parser.add_argument("--threads", type=int, default=16, help="of each process (default 16)")
     parser.add_argument("--latency", type=float, nargs="+", default=[0, 1], help="of a round trip, in ms (default 0 1)")
+    parser.add_argument(
+        "--writers", default="auto", help="whether they write beside each other: auto, shared, alone (default auto)"
+    )
     given = parser.parse_args()
     print("| latency of the network | processes | creates/s of all | a create, median ms | p99 ms |\n|---|---|---|---|---|")
     with postgres_server.running(durable=True) as server:

@@ -27,6 +27,8 @@ py::typing::Dict<py::str, py::int_> counts() {
   made["round_trips"] = now.round_trips;
   made["lock_timeouts"] = now.lock_timeouts;
   made["lost_commits"] = now.lost_commits;
+  made["shared_commits"] = now.shared_commits;
+  made["run_again"] = now.run_again;
   made["listening_workers"] = now.listening_workers;
   return made;
 }

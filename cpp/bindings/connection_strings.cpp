@@ -65,7 +65,7 @@ constexpr std::array<std::string_view, 50> kKeywords = {"application_name",
                                                         "user"};
 
 // Ours, in the query of a URL.
-constexpr std::array<std::string_view, 4> kParameters = {"listen", "owner", "prepared", "schema"};
+constexpr std::array<std::string_view, 5> kParameters = {"listen", "owner", "prepared", "schema", "writers"};
 
 // The first words of connection strings that have semicolons (ODBC, ADO.NET, PDO).
 constexpr std::array<std::string_view, 14> kWordsBeforeSemicolons = {

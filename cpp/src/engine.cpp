@@ -74,7 +74,8 @@ std::shared_ptr<Engine> Engine::create(std::unique_ptr<Storage> storage, std::sh
 }
 
 void Engine::commit(Transaction& transaction) {
-  if (transaction.set.changed()) {
+  // One that shares asks even if it has changed nothing: a reply may be by what nothing protects.
+  if (transaction.set.changed() || transaction.shared) {
     Changes& changes = transaction.set.finish();
     changes.stores_instant = shares_manual_clock_;
     storage_->write(changes);
@@ -129,7 +130,9 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
     if (JobFilter* const filter = choosing_filter(request.operation)) filter->chosen_ids.reset();
   std::optional<Request> kept;
   if (trace_ || options_.check) kept = request;  // the machine moves values out of the request
-  if (!read) {
+  if (!read && transaction.shared) {
+    set.counters().now = std::max(set.counters().now, now);  // the retention of unblocks is for those that are alone, and ticks
+  } else if (!read) {
     observe_instant(set, now, options_);
     if (const std::size_t most = steps_before(request.operation)) run_steps(transaction, now, most);
     if (options_.check) set.checkpoint();

@@ -93,9 +93,10 @@ Engine::Caller* Engine::run_group(Caller& first) {
   try {
     Group group(*this, first);
     ran = group.last();
-    if (remote_) group.plan().expect(*storage_);
     std::optional<Scope> begun;
     try {
+      if (may_share(first, *group.last()) && run_shared(first, *group.last(), group.plan())) return ran;
+      if (remote_) group.plan().expect(*storage_);
       begun.emplace(*this, Access::write);
     } catch (const Interrupted&) {
       first.failure = std::current_exception();

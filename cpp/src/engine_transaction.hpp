@@ -43,6 +43,7 @@ struct Engine::Transaction {
   WorkingSet set;
   std::vector<Event> events;
   std::size_t steps = 0;  // internal steps run so far
+  bool shared = false;    // Access::shared
 };
 
 // The requests of one call, and its replies. If it shares a commit, it waits in a queue.
@@ -62,11 +63,13 @@ class Engine::Scope {
   Scope(Engine& engine, Access access) : stored_(*engine.storage_, access), transaction_(*engine.transaction_) {
     if (engine.trace_ && engine.storage_->changed_elsewhere()) engine.emit_state();
     transaction_.set.begin(*engine.storage_);
+    transaction_.shared = access == Access::shared;
   }
   ~Scope() {
     transaction_.set.clear();
     transaction_.events.clear();
     transaction_.steps = 0;
+    transaction_.shared = false;
   }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;

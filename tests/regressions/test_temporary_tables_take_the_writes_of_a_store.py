@@ -40,7 +40,7 @@ OTHERS = {
         "CREATE TEMP TABLE write_lock (LIKE {schema}.write_lock INCLUDING ALL)",
         "INSERT INTO pg_temp.write_lock SELECT * FROM {schema}.write_lock",
         "CREATE TEMP TABLE counters (LIKE {schema}.counters INCLUDING ALL)",
-        "INSERT INTO pg_temp.counters SELECT version, sequence, now + 1000000000000000, dropped, jobs, messages FROM {schema}.counters",
+        "INSERT INTO pg_temp.counters SELECT version, sequence, seen + 1000000000000000, dropped, jobs, messages FROM {schema}.counters",
     ],
     "a view": ["CREATE TEMP VIEW promises AS SELECT * FROM {schema}.promises WHERE false"],
     "a sequence": ["CREATE TEMP SEQUENCE writer_ids"],

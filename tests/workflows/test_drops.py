@@ -288,7 +288,7 @@ def test_a_function_that_never_lets_go_of_a_dropped_run(store: rc.Store, worker:
 def test_the_code_does_not_see_that_its_job_was_taken_over(
     store: rc.Store, worker: Worker, clock: rc.ManualClock, kind: str
 ) -> None:
-    """What is to be sent is refused. That is no failure of a call, which the code could handle by an effect."""
+    """The store refuses the queued requests. That is no failure of a call, which the code could handle by an effect."""
     seen: list[str] = []
 
     def taken_over() -> None:
@@ -318,4 +318,4 @@ def test_the_code_does_not_see_that_its_job_was_taken_over(
     worker.enqueue(kind, id="w")
     runs = drained(worker)
     assert seen == ["taken over", "TimeoutError"]
-    assert (runs[0].outcome, runs[-1].outcome) == ("lost", "failed")  # nobody settles the promise
+    assert (runs[0].outcome, runs[-1].outcome) == ("lost", "failed")  # no program settles the promise

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -149,7 +150,20 @@ struct Lookups {
   std::span<MessageLookup> messages = {};
 };
 
-enum class Access : std::uint8_t { read, write };
+// shared: a transaction that writes beside those of other processes. It may change the rows that it expects, and use nothing else.
+enum class Access : std::uint8_t { read, write, shared };
+
+// Ends a transaction of Access::shared that has changed nothing, and that must run again: alone (Access::write), since it needs
+// more than its rows, or in the same way, since another one has created a row that did not exist when it began.
+class RunAgain : public std::exception {
+ public:
+  explicit RunAgain(bool alone) noexcept : alone_(alone) {}
+  const char* what() const noexcept override { return "a transaction beside others must run again"; }
+  bool alone() const noexcept { return alone_; }
+
+ private:
+  bool alone_;
+};
 
 enum class Table : std::uint8_t { rows, messages };
 
@@ -163,8 +177,11 @@ class Storage {
   // The next transaction will load these records, some of which may not exist. A remote back end fetches them while it begins, in
   // the same round trip. The keys must outlive the call of begin().
   virtual void expect(const Lookups& /*records*/) {}
+  // Returns whether requests on few rows should now run with Access::shared: other processes write to it.
+  virtual bool shares_writes() const noexcept { return false; }
   // Begins a transaction: until end(), all reads see one state. If other processes can write the same rows, Access::write admits
-  // one writer at a time; Error (busy): another writer held the lock for the storage's whole busy timeout.
+  // one writer at a time; Error (busy): another writer held the lock for the storage's whole busy timeout. Access::shared locks the
+  // rows that are expected; every other read, and write() if it changes more than these rows, then throws RunAgain.
   virtual void begin(Access) {}
   virtual void end() noexcept {}
 

@@ -27,6 +27,7 @@ struct KnownState {
   static constexpr std::size_t kCallbacksOfOne = 64;     // a job for which more jobs wait reads them
 
   std::int64_t version = kUnknown;  // of the state, as the storage counts them; unknown: nothing else is known either
+  std::int64_t shared = 0;          // the number of the last commit beside others
   Counters counters;
   std::int64_t messages = 0;  // the number of queued messages; stored, so that it need not be counted
   std::optional<Instant> first_due;

@@ -138,6 +138,10 @@ PostgresAddress PostgresAddress::parse(const std::string& url) {
   if (prepared != "yes" && prepared != "no") refuse_url("prepared must be yes or no, got " + resonate::quoted(prepared));
   address.prepared = prepared == "yes";
   parse_listen(address, take_parameter(address.url, "listen").value_or(prepared));
+  const std::string writers = take_parameter(address.url, "writers").value_or("auto");
+  if (writers != "auto" && writers != "shared" && writers != "alone")
+    refuse_url("writers must be auto, shared or alone, got " + resonate::quoted(writers));
+  if (writers != "auto") address.writers = writers == "shared" ? Writers::shared : Writers::alone;
 
   char* problem = nullptr;
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(

@@ -25,6 +25,8 @@ class PostgresError : public std::runtime_error {
   // The SQLSTATE; empty if the connection failed.
   const std::string& state() const noexcept { return state_; }
   bool is(std::string_view state) const noexcept { return state_ == state; }
+  // Whether others are the reason that it could not be locked: deadlock_detected, out_of_memory (of the server's table of locks).
+  bool by_others() const noexcept { return is("40P01") || is("53200"); }
   // Whether a limit of time has ended the statement (query_canceled) or the session (transaction_timeout, and those that stand
   // idle).
   bool by_limit() const noexcept { return is("57014") || is("25P04") || is("25P03") || is("57P05"); }
@@ -55,8 +57,10 @@ struct PostgresAddress {
   std::string schema;  // the tables' schema
   std::string owner;   // a role that may own the schema and the tables, beside those that may in any case; empty: none
   bool prepared = true;
-  bool listens = true;      // whether processes notify each other of commits
-  std::string listen_host;  // a server to listen at, past a pooler; empty: that of the URL
+  bool listens = true;  // whether processes notify each other of commits
+  enum class Writers : std::uint8_t { automatic, shared, alone };
+  Writers writers = Writers::automatic;  // whether transactions on few rows run beside those of others: if there are others
+  std::string listen_host;               // a server to listen at, past a pooler; empty: that of the URL
   std::string listen_port;
   Duration connect_timeout = 10'000;
   std::string shown;  // without passwords, for messages
@@ -90,6 +94,8 @@ struct ConnectionCounts {
   std::atomic<std::int64_t> lock_timeouts = 0;
   std::atomic<std::int64_t> lost_commits = 0;
   std::atomic<std::int64_t> listening_workers = 0;
+  std::atomic<std::int64_t> shared_commits = 0;
+  std::atomic<std::int64_t> run_again = 0;
 };
 inline ConnectionCounts connection_counts;
 

@@ -57,6 +57,10 @@ void PostgresLookups::send(PostgresConnection& connection) const {
   if (!numbers_.empty()) connection.send(postgres_statement(PostgresQuery::load_messages), PostgresParameters().integers(numbers_));
 }
 
+void PostgresLookups::send_locking(PostgresConnection& connection) const {
+  if (!ids_.empty()) connection.send(postgres_statement(PostgresQuery::lock_rows), PostgresParameters().texts(ids_));
+}
+
 void PostgresLookups::take(std::span<const PostgresResult> results, KnownState& known) {
   const int sent = !ids_.empty() + !names_.empty() + !schedule_ids_.empty() + !edge_kinds_.empty() + !numbers_.empty();
   auto result = results.end() - sent;

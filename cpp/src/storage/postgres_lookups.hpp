@@ -29,10 +29,14 @@ class PostgresLookups {
   }
   // Adds the statements that load what is listed to the next round trip.
   void send(PostgresConnection& connection) const;
+  // The same for rows, which it also locks. There must be no other records.
+  void send_locking(PostgresConnection& connection) const;
   // Takes their results, the last ones of a round trip, and empties the list.
   void take(std::span<const PostgresResult> results, KnownState& known);
   // Sets the records that find() has not found.
   void fill(const Lookups& records) const;
+  // The rows that this transaction has asked for; null: the row does not exist.
+  const Loaded<RowRef>& rows() const noexcept { return rows_; }
   // At the end of a transaction.
   void clear();
 

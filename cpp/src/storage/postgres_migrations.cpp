@@ -11,7 +11,7 @@ namespace {
 
 // The columns are those of the SQLite file (sqlite_schema.cpp), with the same meaning. Texts are compared bytewise, the order of
 // the protocol.
-//   write_lock  one row, which a transaction that writes locks first
+//   write_lock  one row, which a transaction that must be the only writer locks first
 //   counters  the row with the highest version is valid; the version rises with every commit, so what a process has read is true
 //     as long as it does not change. A step is one more than the clock's microseconds: if a failover loses commits, those in their
 //     place have other versions.
@@ -296,10 +296,18 @@ CREATE INDEX promises_by_parent ON promises (parent, created_at, id) WHERE paren
 CREATE INDEX promises_open ON promises (open_in, child_number, id) WHERE open_in IS NOT NULL;
 )sql";
 
-// Where scans begin (decision 50). NULL, as an earlier release leaves it: at the beginning.
+// Where scans begin (decision 50): NULL, at the beginning.
+// Writers beside each other (decision 51). writers.seen is the instant of a writer's last commit beside others, which does not
+// change the counters. counters.seen was counters.now: a process of an earlier release, which locks no rows, fails at each
+// transaction.
 constexpr const char* kTenth = R"sql(
 ALTER TABLE counters ADD COLUMN due_mark bigint;
 ALTER TABLE counters ADD COLUMN claim_marks text COLLATE "C";
+CREATE SEQUENCE shared_commits;
+ALTER TABLE writers ADD COLUMN seen bigint NOT NULL DEFAULT 0;
+CREATE INDEX writers_by_seen ON writers (seen);
+ALTER TABLE counters RENAME COLUMN now TO seen;
+REVOKE ALL ON SEQUENCE shared_commits FROM PUBLIC;
 )sql";
 
 std::vector<std::string> statements_of(const std::string& migration) {

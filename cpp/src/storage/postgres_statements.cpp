@@ -19,6 +19,9 @@ constexpr auto kInsertedEdges = joined(kEdgeColumns, kEdgeKeys);
 constexpr auto kInsertedMessages = joined(kMessageColumns, kMessageKeys);
 constexpr auto kLeases = joined(kLeaseColumns, std::array{"seq"_integer});
 
+// The advisory lock of all that write to the schema.
+constexpr const char* kWriters = "hashtextextended('resonate_core writers ' || ?::text, 0)";
+
 // unnest($1::bigint[], $2::text[], ...)
 std::string unnested(std::span<const SqlColumn> columns) {
   std::string text;
@@ -66,25 +69,44 @@ std::string text_of(PostgresQuery which) {
   const std::string edges = select_from("edges", kInsertedEdges);
   const std::string messages = select_from("messages", kMessageColumns);
   switch (which) {
-    // A process that stands still in a transaction loses it, before the others give up their wait for it.
-    case PostgresQuery::lock: return "SELECT set_config('idle_in_transaction_session_timeout', ?, true) FROM write_lock FOR UPDATE";
-    // A statement after the lock sees the last commit, and the clock as of then.
+    // A process that stands still in a transaction loses it, before the others give up their wait for it. The row of write_lock
+    // makes those that want to be alone wait for each other; the first of them then keeps out those that share. It does so for a
+    // moment at a time (the first lock_timeout): while it waits, they wait behind it, even if it waits for one that stands still.
+    case PostgresQuery::lock:
+      return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), set_config('lock_timeout', ?, true), "
+             "pg_advisory_xact_lock(" +
+             std::string(kWriters) +
+             "), set_config('lock_timeout', ?, true) FROM (SELECT FROM "
+             "write_lock FOR UPDATE) AS first";
+    case PostgresQuery::lock_shared:
+      return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), pg_advisory_xact_lock_shared(" +
+             std::string(kWriters) + ")";
+    case PostgresQuery::lock_rows: return rows + "id = ANY (?::text[]) ORDER BY id FOR UPDATE";
+    // A statement after the locks sees the last commit, and the clock as of then. The number of commits beside others is no part of
+    // the snapshot; a role that only reads may not see it.
     case PostgresQuery::load_counters:
-      return "SELECT version, sequence, now, dropped, jobs, messages, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, "
-             "EXISTS (SELECT FROM inbox WHERE status IS NULL)::integer, current_schema()::text, due_mark, claim_marks FROM "
-             "counters "
-             "ORDER BY version DESC LIMIT 1";
+      return "SELECT version, sequence, greatest(seen, (SELECT w.seen FROM writers AS w ORDER BY w.seen DESC LIMIT 1)), dropped, "
+             "jobs, messages, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, EXISTS (SELECT FROM inbox WHERE status "
+             "IS NULL)::integer, current_schema()::text, CASE WHEN has_sequence_privilege('shared_commits', 'USAGE') THEN "
+             "coalesce(pg_sequence_last_value('shared_commits'), 0) END, due_mark, claim_marks FROM counters ORDER BY version DESC "
+             "LIMIT 1";
     // Without the row that this transaction has read, the new version is NULL, which the table refuses.
     case PostgresQuery::store_counters:
       return "WITH gone AS (DELETE FROM messages WHERE seq = ANY (?::bigint[]) RETURNING 1), noted AS (INSERT INTO writers (id, "
              "batch) VALUES (?, ?)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?), old AS (DELETE FROM counters "
-             "WHERE version = ? RETURNING version, messages) INSERT INTO counters (version, sequence, now, dropped, jobs, "
+             "WHERE version = ? RETURNING version, messages) INSERT INTO counters (version, sequence, seen, dropped, jobs, "
              "messages, due_mark, claim_marks) "
              "SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM clock_timestamp())::bigint % 1000000, ?, ?, ?, ?, "
              "(SELECT messages FROM old) + ? - (SELECT count(*) FROM gone), ?, ? RETURNING version, messages";
+    // Counted before the commit and under the lock: the next writer that is alone sees the number, and drops its earlier knowledge.
+    case PostgresQuery::store_shared:
+      return "WITH forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?) INSERT INTO writers (id, batch, seen) VALUES (?, "
+             "?, ?) RETURNING nextval('shared_commits')";
     case PostgresQuery::last_batch: return "SELECT batch FROM writers WHERE id = ? ORDER BY batch DESC LIMIT 1";
     case PostgresQuery::new_writer:
-      return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days') SELECT nextval('writer_ids')";
+      return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days' AND seen <= (SELECT seen FROM "
+             "counters "
+             "ORDER BY version DESC LIMIT 1)) SELECT nextval('writer_ids')";
     case PostgresQuery::lock_timeout: return "SELECT set_config('lock_timeout', ?, ?::boolean)";
     // Every statement finds its rows by an index, one by one. Statistics must not change that: those of a new table, and of one
     // with many versions that an open transaction keeps, would make the planner read all of it. An error ends a statement, and not

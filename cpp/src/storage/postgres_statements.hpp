@@ -12,8 +12,11 @@ namespace resonate {
 
 enum class PostgresQuery : std::uint8_t {
   lock,           // the transaction becomes the only writer
+  lock_shared,    // it keeps out the only writer, and no other one
+  lock_rows,      // load_rows, locked in the order of their ids
   load_counters,  // with the server's instant, whether a submission waits, and the schema that the tables are found in
   store_counters,
+  store_shared,  // what store_counters does, beside other writers
   last_batch,
   new_writer,
   lock_timeout,  // of the session or of this transaction

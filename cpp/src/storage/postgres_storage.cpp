@@ -20,9 +20,6 @@ namespace resonate {
 
 namespace {
 
-constexpr Duration kShortestLimit = 1000;  // of longest_pause()
-constexpr Duration kLongestLimit = 2000;
-
 // What the role or the database sets; 0: nothing.
 const PostgresStatement kLimitOfPauses{
     "limit_of_pauses", "SELECT reset_val::bigint FROM pg_catalog.pg_settings WHERE name = 'idle_in_transaction_session_timeout'"};
@@ -62,7 +59,8 @@ SchemaVersions postgres_schema_versions(const std::string& url) {
 
 DatabaseCounts database_counts() noexcept {
   const ConnectionCounts& now = connection_counts;
-  return {now.open_connections, now.connections, now.round_trips, now.lock_timeouts, now.lost_commits, now.listening_workers};
+  return {now.open_connections, now.connections,       now.round_trips,    now.lock_timeouts,
+          now.lost_commits,     now.listening_workers, now.shared_commits, now.run_again};
 }
 
 PostgresStorage::PostgresStorage(PostgresAddress address, PostgresOptions options)
@@ -107,8 +105,7 @@ void PostgresStorage::send_settings(Scope scope) {
   const char* const local = session ? "false" : "true";
   send(PostgresQuery::session, PostgresParameters().text(local).text(address_.search_path()));
   session_timeout_ = session ? options_.busy_timeout : -1;
-  const Duration longest = std::max<Duration>(1, options_.busy_timeout);  // 0 would mean: wait without an end
-  send(PostgresQuery::lock_timeout, PostgresParameters().text(std::to_string(longest)).text(local));
+  send(PostgresQuery::lock_timeout, PostgresParameters().text(std::to_string(longest_wait())).text(local));
   if (options_.durability == Durability::normal && !options_.read_only)
     connection_->send(session ? "SET synchronous_commit = off" : "SET LOCAL synchronous_commit = off");
 }
@@ -123,6 +120,7 @@ void PostgresStorage::forget_connection() noexcept {
   connection_.reset();
   in_transaction_ = false;
   known_.forget();
+  seen_version_ = KnownState::kUnknown;
 }
 
 void PostgresStorage::require_writable() const {
@@ -152,121 +150,18 @@ PostgresResult PostgresStorage::run(PostgresQuery which, const PostgresParameter
   return connection_->run(postgres_statement(which), parameters);
 }
 
-void PostgresStorage::begin(Access access) {
-  const Lookups expected = std::exchange(expected_, {});  // also if this fails: the keys are valid for this call alone
-  if (access == Access::write) require_writable();
-  guarded("begin", [&] {
-    bool restarted = connection_ != nullptr;  // the server may have been, since the last call
-    for (int left = kTriesWithinLimits;; --left) {
-      try {
-        if (!connection_) connect();
-        return begin_once(access, expected);
-      } catch (const PostgresError& error) {
-        // Nothing was begun, so a new connection loses nothing.
-        const bool lost = !connection_ || connection_->lost();
-        const bool limited = !address_.prepared && error.by_limit() && left > 1;  // before the transaction has lifted the limit
-        if (!limited && !(restarted && lost)) throw;
-        if (lost) forget_connection();
-        restarted = false;
-      }
-    }
-  });
-}
-
-// How long this process may stand still in a transaction, in ms: less than the others wait for it, if they have the same
-// busy_timeout, and no longer than the role or the database allows, but long enough for a busy machine.
-Duration PostgresStorage::longest_pause() const noexcept {
-  const Duration wanted = options_.busy_timeout / 5 * 2;
-  return std::clamp<Duration>(limit_of_pauses_ > 0 ? std::min(wanted, limit_of_pauses_) : wanted, kShortestLimit, kLongestLimit);
-}
-
-// One round trip: the lock, the counters, and what the transaction is going to read. If no other process writes, most of that is
-// known.
-void PostgresStorage::begin_once(Access access, const Lookups& expected) {
-  const bool writes = access == Access::write;
-  if (others_write_ > 0) --others_write_;
-  const bool alone = others_write_ == 0;
-  try {
-    connection_->send_begin(writes ? kBeginWrite : kBeginRead);
-    if (!address_.prepared || session_timeout_ != options_.busy_timeout) send_settings(Scope::transaction);
-    const bool registers = writes && writer_ == 0;
-    const std::size_t writer = registers ? send(PostgresQuery::new_writer) : 0;
-    const std::size_t lock = writes ? send(PostgresQuery::lock, PostgresParameters().text(std::to_string(longest_pause()))) : 0;
-    const std::size_t counters = send(PostgresQuery::load_counters);
-    const MessageRange unblocks{.by = MessageRange::By::unblock, .limit = KnownState::kUnblocksKept};
-    const bool asks_due = writes && !(alone && known_.first_due);
-    const bool asks_unblocks = writes && !(alone && known_.messages_of({.by = MessageRange::By::unblock, .limit = 1}));
-    const Instant floor = alone ? known_.marks.due : kAtOnce;
-    const std::size_t due = asks_due ? send_first_due(floor) : 0;
-    const std::size_t messages = asks_unblocks ? send_range(unblocks) : 0;
-    lookups_.find(expected, alone ? &known_ : nullptr);
-    lookups_.send(*connection_);
-    in_transaction_ = true;
-    const auto sent = steady_time();
-    const std::vector<PostgresResult> results = connection_->run();
-    const auto answered = steady_time();
-    if (writes) lock_waits.add(std::chrono::duration_cast<std::chrono::milliseconds>(answered - sent).count(), answered);
-    if (registers) writer_ = results[writer].row(0).integer(0);
-    if (writes && results[lock].rows() != 1) throw Error(ErrorCode::storage, problem("it is damaged: it has no write_lock"));
-    see_counters(results[counters]);
-    if (asks_due && floor <= known_.marks.due) keep_first_due(results[due]);  // else another process has lowered the mark
-    if (asks_unblocks) keep_messages(unblocks, results[messages]);
-    lookups_.take(results, known_);
-  } catch (...) {
-    end();
-    throw;
-  }
-}
-
-// Detects commits of other processes and submissions, and learns the server's instant. A pooler may have passed the session's
-// settings to another client and given us its own: then the tables are those of another store.
-void PostgresStorage::see_counters(const PostgresResult& result) {
-  if (result.rows() != 1) throw Error(ErrorCode::storage, problem("it is damaged: it has no counters"));
-  const PostgresRow row = result.row(0);
-  if (const std::string schema = row.text(8); schema != address_.schema) {
-    forget_connection();
-    throw Error(ErrorCode::storage, problem("the connection looked for its tables in the schema " + resonate::quoted(schema) +
-                                            "; this call changed nothing. Behind a pooler in transaction mode the URL needs "
-                                            "prepared=no"));
-  }
-  if (options_.clock) options_.clock->learn(row.integer(6));
-  submission_waits_ = row.integer(7) != 0;
-  const std::int64_t version = version_ = row.integer(0);
-  if (version == known_.version) return;
-  constexpr int kLately = 32;
-  if (known_.version != KnownState::kUnknown) others_write_ = kLately;
-  const Counters counters{row.integer(1), row.integer(2), row.integer(3), row.integer(4)};
-  require_usable(counters, row.integer(5));
-  ScanMarks marks;
-  if (!row.is_null(9)) marks.due = row.integer(9);
-  if (!row.is_null(10)) marks.read_claims(row.text(10));
-  known_.renew(version, counters, row.integer(5), std::move(marks));
-}
-
-void PostgresStorage::end() noexcept {
-  lookups_.clear();
-  if (!in_transaction_) return;
-  in_transaction_ = false;
-  try {
-    const Uninterrupted uninterrupted;
-    if (connection_ && !connection_->lost()) {
-      connection_->post("ROLLBACK");
-      return;
-    }
-  } catch (const std::exception&) {  // a lost connection ends its transaction
-  }
-  forget_connection();
-}
-
 // One round trip for everything that is not known.
 void PostgresStorage::load_many(const Lookups& records) {
-  lookups_.find(records, &known_);
-  if (lookups_.missing())
+  const bool shares = access_ == Access::shared && in_transaction_;
+  lookups_.find(records, shares ? nullptr : &known_);
+  if (lookups_.missing()) {
+    require_not_shared();
     guarded("read", [&] {
       lookups_.send(*connection_);
       const std::vector<PostgresResult> results = connection_->run();
       lookups_.take(results, known_);
     });
+  }
   lookups_.fill(records);
 }
 
@@ -291,6 +186,7 @@ Instant PostgresStorage::first_due() {
 }
 
 std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
+  require_not_shared();
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   return guarded("read", [&] {
     const RowRange narrowed = known_.narrowed(range);
@@ -319,6 +215,7 @@ std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
 }
 
 std::vector<ScheduleRef> PostgresStorage::schedules(const ScheduleRange& range) {
+  require_not_shared();
   return guarded("read", [&] {
     constexpr std::array kRanges = {PostgresQuery::schedules_by_id, PostgresQuery::schedules_by_due,
                                     PostgresQuery::schedules_set_aside};
@@ -336,6 +233,7 @@ std::vector<ScheduleRef> PostgresStorage::schedules(const ScheduleRange& range) 
 }
 
 std::vector<EdgeRef> PostgresStorage::edges(const EdgeRange& range) {
+  require_not_shared();
   if (auto known = known_.callbacks_of(range)) return *std::move(known);
   return guarded("read", [&] {
     PostgresParameters parameters;
@@ -369,6 +267,7 @@ std::vector<MessageRef> PostgresStorage::keep_messages(const MessageRange& range
 }
 
 std::vector<MessageRef> PostgresStorage::messages(const MessageRange& range) {
+  require_not_shared();
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   if (auto known = known_.messages_of(range)) return *std::move(known);
   return guarded("read", [&] {
@@ -378,6 +277,7 @@ std::vector<MessageRef> PostgresStorage::messages(const MessageRange& range) {
 }
 
 std::vector<Submission> PostgresStorage::submissions(const SubmissionRange& range) {
+  require_not_shared();
   const bool waiting = range.state == SubmissionState::waiting;
   if (waiting && !submission_waits_) return {};
   return guarded("read", [&] {
@@ -394,6 +294,7 @@ std::vector<Submission> PostgresStorage::submissions(const SubmissionRange& rang
 }
 
 std::vector<QueueRef> PostgresStorage::queues(std::size_t most) {
+  require_not_shared();
   return guarded("read", [&] {
     const PostgresResult result = run(PostgresQuery::queues, PostgresParameters().limit(most));
     std::vector<QueueRef> all;
@@ -406,6 +307,7 @@ std::vector<QueueRef> PostgresStorage::queues(std::size_t most) {
 }
 
 std::vector<HourRef> PostgresStorage::hours(std::string_view queue, std::int64_t since) {
+  require_not_shared();
   return guarded("read", [&] {
     const PostgresResult result = run(PostgresQuery::hours, PostgresParameters().text(queue).integer(since));
     std::vector<HourRef> found;
@@ -415,6 +317,7 @@ std::vector<HourRef> PostgresStorage::hours(std::string_view queue, std::int64_t
 }
 
 std::vector<std::string> PostgresStorage::holders(std::string_view after, std::size_t limit) {
+  require_not_shared();
   return guarded("read", [&] {
     const PostgresResult result = run(PostgresQuery::holders, PostgresParameters().text(after).limit(limit));
     std::vector<std::string> found;
@@ -424,6 +327,7 @@ std::vector<std::string> PostgresStorage::holders(std::string_view after, std::s
 }
 
 std::size_t PostgresStorage::count(Table table) {
+  require_not_shared();
   if (table == Table::messages) return static_cast<std::size_t>(known_.messages);
   return guarded("read", [&] { return static_cast<std::size_t>(run(PostgresQuery::count_rows).row(0).integer(0)); });
 }

@@ -1,8 +1,8 @@
 // PostgresStorage: the tables of postgres_schema.cpp. Any number of processes on any number of machines use them at once.
 //
-// A transaction that writes first locks the row of write_lock, so there is one writer at a time; readers see the last commit and do
-// not wait. counters.version rises with every commit. As long as it does not change, what a process has read is still true, and is
-// not read again.
+// A transaction that writes is alone, or shares: it then locks the rows that it names, and uses nothing else (decision 51). Readers
+// see the last commit and do not wait. counters.version rises with every commit of one that is alone, and the sequence
+// shared_commits with every other. As long as both do not change, what a process has read is still true, and is not read again.
 #pragma once
 
 #include <memory>
@@ -26,6 +26,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
 
   void expect(const Lookups& records) override { expected_ = records; }
   void begin(Access access) override;
+  bool shares_writes() const noexcept override;
   void end() noexcept override;
 
   Counters counters() override { return known_.present(); }
@@ -59,10 +60,19 @@ class PostgresStorage final : public Storage, private OpenConnection {
   auto guarded(const char* action, Body body);
   [[noreturn]] void fail(const char* action, const PostgresError& error);
   void connect();
+  void begin_alone(const Lookups& expected);
   void begin_once(Access access, const Lookups& expected = {});
+  std::size_t send_lock(Access access);
   enum class Scope : std::uint8_t { session, transaction };
   void send_settings(Scope scope);
   void see_counters(const PostgresResult& result);
+  void see_others(std::int64_t version, std::int64_t shared) noexcept;
+  [[noreturn]] static void run_again(bool alone);
+  void require_not_shared() const;
+  void require_shareable(const Changes& changes) const;
+  bool lowers_due_mark(const RowChange& change) const;
+  void send_shared(const Changes& changes);
+  void keep_shared(std::int64_t number, const Changes& changes);
   std::size_t send_first_due(Instant floor);
   void keep_first_due(const PostgresResult& result);
   std::size_t send_range(const MessageRange& range);
@@ -77,6 +87,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void send_changes(const Changes& changes);
   void commit(const Changes& changes);
   Duration longest_pause() const noexcept;
+  Duration longest_wait() const noexcept;
   void announce_commit(const Changes& changes) noexcept;
   Outcome find_outcome();
   void require_writable() const;
@@ -86,18 +97,25 @@ class PostgresStorage final : public Storage, private OpenConnection {
   PostgresOptions options_;
   std::unique_ptr<PostgresConnection> connection_;
   KnownState known_;
-  Lookups expected_;               // what the next transaction will load; its begin takes it
-  PostgresLookups lookups_;        // of this transaction
-  int others_write_ = 0;           // not 0: another process has committed lately, as one of so many transactions has seen
-  std::int64_t writer_ = 0;        // our row in writers; 0: nothing was written yet
-  std::int64_t batch_ = 0;         // the number of our last transaction
-  std::int64_t version_ = 0;       // of the state that this transaction sees
-  Duration session_timeout_ = -1;  // lock_timeout of the connection, if its settings are kept
-  Duration limit_of_pauses_ = 0;   // of the role or the database; 0: none
-  bool opened_ = false;            // whether the tables were there once
+  Lookups expected_;                   // what the next transaction will load; its begin takes it
+  PostgresLookups lookups_;            // of this transaction
+  int others_write_ = 0;               // not 0: another process has committed lately, as one of so many transactions has seen
+  std::int64_t writer_ = 0;            // our row in writers; 0: nothing was written yet
+  std::int64_t batch_ = 0;             // the number of our last transaction
+  std::int64_t version_ = 0;           // of the state that this transaction sees
+  Duration session_timeout_ = -1;      // lock_timeout of the connection, if its settings are kept
+  Duration limit_of_pauses_ = 0;       // of the role or the database; 0: none
+  Instant stored_due_mark_ = kAtOnce;  // that this transaction has read
+  bool opened_ = false;                // whether the tables were there once
   std::string opening_note_;
   bool submission_waits_ = false;  // when the transaction began
   bool in_transaction_ = false;
+  Access access_ = Access::read;                      // of the transaction
+  bool may_share_ = false;                            // the role may use shared_commits
+  bool keeps_known_ = true;                           // whether known_ is valid after the transaction
+  std::int64_t seen_version_ = KnownState::kUnknown;  // of the state that the last transaction has seen or made
+  std::int64_t seen_shared_ = 0;
+  Duration wait_left_ = 0;  // not 0: lock_timeout of the next transaction alone
 };
 
 // Runs body, and translates what the server refuses into core errors.

@@ -1,10 +1,13 @@
 // The writes of a PostgresStorage: everything that a transaction changes, in one round trip.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "codec/jobs_json.hpp"
 #include "resonate/errors.hpp"
+#include "resonate/index_keys.hpp"
 #include "storage/message_columns.hpp"
 #include "storage/postgres_notices.hpp"
 #include "storage/postgres_storage.hpp"
@@ -85,6 +88,8 @@ void PostgresStorage::send_submissions(const std::vector<Submission>& ended) {
 }
 
 void PostgresStorage::send_changes(const Changes& changes) {
+  // The clock is set back: the instants of those that shared go with it.
+  if (changes.counters.now < known_.counters.now) connection_->send("UPDATE writers SET seen = 0 WHERE seen > 0");
   if (changes.replaces_all) {
     known_.forget();
     known_.unsaved_now = kUnset;
@@ -154,12 +159,55 @@ void PostgresStorage::send_changes(const Changes& changes) {
 }
 
 void PostgresStorage::write(const Changes& changes) {
+  if (access_ == Access::shared) require_shareable(changes);
   if (!known_.keeps_instant(changes)) guarded("commit", [&] { commit(changes); });
+}
+
+// Scans begin at the stored mark, which only those that are alone change. No request that shares today gives a row a timer.
+bool PostgresStorage::lowers_due_mark(const RowChange& change) const {
+  const auto due = index_key<Index::due>(*change.after);
+  return due && due->major < stored_due_mark_;
+}
+
+// A transaction that shares changes rows that it has locked, or creates rows: their keys keep out others that create them. An id
+// that is free and stays so is not protected, so a decision by it needs to be alone, as does every other change.
+void PostgresStorage::require_shareable(const Changes& changes) const {
+  const Counters& before = known_.counters;
+  const Counters& after = changes.counters;
+  bool local = !changes.replaces_all && changes.schedules.empty() && changes.queues.empty() && changes.hours.empty() &&
+               changes.edges_added.empty() && changes.edges_removed.empty() && changes.messages_added.empty() &&
+               changes.messages_removed.empty() && changes.messages_leased.empty() && changes.submissions_ended.empty() &&
+               after.sequence == before.sequence && after.dropped == before.dropped && after.jobs == before.jobs;
+  std::size_t created = 0;
+  for (const RowChange& change : changes.rows) {
+    const auto asked = lookups_.rows().find((change.after ? change.after : change.before)->id());
+    local = local && change.after && asked != lookups_.rows().end() && asked->second == change.before &&
+            (!change.before || change.before->promise_spec == change.after->promise_spec) && !lowers_due_mark(change);
+    created += !change.before;
+  }
+  const auto free = std::ranges::count_if(lookups_.rows(), [](const auto& one) { return !one.second; });
+  if (!local || std::cmp_not_equal(created, free)) run_again(true);
+}
+
+void PostgresStorage::send_shared(const Changes& changes) {
+  std::vector<RowChange> rows = changes.rows;
+  // Two that create the same rows wait for each other in one order.
+  std::ranges::sort(rows, {}, [](const RowChange& change) -> const std::string& { return change.after->id(); });
+  send_rows(rows);
+  PostgresParameters stored;
+  stored.integer(writer_).integer(batch_).integer(writer_).integer(batch_ + 1).integer(changes.counters.now);
+  send(PostgresQuery::store_shared, stored);
+  ++batch_;
 }
 
 void PostgresStorage::commit(const Changes& changes) {
   const Uninterrupted uninterrupted;  // its outcome is to be known
-  send_changes(changes);
+  const bool shares = access_ == Access::shared;
+  if (shares) {
+    send_shared(changes);
+  } else {
+    send_changes(changes);
+  }
   connection_->send("COMMIT");
   std::int64_t version = 0;
   std::int64_t messages = 0;
@@ -167,17 +215,37 @@ void PostgresStorage::commit(const Changes& changes) {
     const std::vector<PostgresResult> results = connection_->run();
     const PostgresRow counters = results[results.size() - 2].row(0);
     version = counters.integer(0);
-    messages = counters.integer(1);
-  } catch (const PostgresError&) {
+    if (!shares) messages = counters.integer(1);
+  } catch (const PostgresError& error) {
     known_.forget();
-    if (!connection_->lost()) throw;  // the server has refused it
+    if (!connection_->lost()) {  // the server has refused it
+      --batch_;
+      if (shares && error.is("23505")) run_again(false);  // unique_violation: another one has created a row meanwhile
+      if (shares && error.by_others()) run_again(true);
+      throw;
+    }
     if (find_outcome() == Outcome::undone) throw;
     return;
   }
   in_transaction_ = false;
+  if (shares) return keep_shared(version, changes);
+  seen_version_ = version;
   known_.keep(changes);
   known_.version = version;
   known_.messages = messages;
+  if (address_.listens) announce_commit(changes);
+}
+
+// `number` is that of our commit among those that share. The known state is dropped: the others that share change it at any time.
+void PostgresStorage::keep_shared(std::int64_t number, const Changes& changes) {
+  ++connection_counts.shared_commits;
+  if (number == seen_shared_ + 1) {
+    seen_shared_ = number;
+  } else {
+    see_others(seen_version_, number);
+  }
+  known_.counters = changes.counters;
+  keeps_known_ = false;
   if (address_.listens) announce_commit(changes);
 }
 

@@ -139,14 +139,14 @@ def test_more_queues_than_marks_are_stored(url: str) -> None:
             assert [job.id for job in worker.jobs.claim(name, 2, worker="w", lease=HOUR)] == [name]
 
 
-def test_an_earlier_release_that_still_runs_forgets_the_marks(url: str) -> None:
-    """It inserts a row of counters without them."""
+def test_counters_without_marks(url: str) -> None:
+    """A migrated store has none yet: scans begin at the beginning."""
     with rc.Store(url) as store:
         come_and_go(store, store, 3)
         with libpq.Connection(plain(url)) as old:
             old.execute(
-                f"SET search_path TO {schema_of(url)}; INSERT INTO counters (version, sequence, now, dropped, jobs, messages) "
-                "SELECT version + 1000000, sequence, now, dropped, jobs, messages FROM counters ORDER BY version DESC LIMIT 1"
+                f"SET search_path TO {schema_of(url)}; INSERT INTO counters (version, sequence, seen, dropped, jobs, messages) "
+                "SELECT version + 1000000, sequence, seen, dropped, jobs, messages FROM counters ORDER BY version DESC LIMIT 1"
             )
         come_and_go(store, store, 3)
 

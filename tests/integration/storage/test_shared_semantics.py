@@ -152,7 +152,9 @@ def test_a_recording_contains_what_other_processes_did(pair: tuple[Any, Any]) ->
     replayed = rc.replay(lines)
     assert replayed.ok, replayed
     states = [line for line in lines if '"snapshot":' in line]
-    assert len(states) == 3, "at the begin, and after each time that the other process committed"
+    # At the begin, and after each time that the other process committed. A read that shared commits may have passed cannot tell whether
+    # they are all in its snapshot, so the next transaction adds the state again.
+    assert 3 <= len(states) <= 7, len(states)
 
 
 def test_restore_and_reset_are_for_all_processes(pair: tuple[Any, Any]) -> None:

@@ -18,9 +18,11 @@ from typing import Any
 
 import pytest
 
+import libpq
 import resonate_core as rc
 from integration.clients.server_process import ServerProcess
 from integration.storage.process import request
+from postgres_urls import plain, schema_of
 from resonate_core.conformance.compare import plain_reply
 from resonate_core.conformance.linearizable import Asked, explanation
 
@@ -36,19 +38,24 @@ class Client(threading.Thread):
         port: The port of its server.
         seed: The seed of its random requests.
         prefix: The beginning of all ids in its requests.
+        shares: Whether to send only requests that run beside those of other servers.
     """
 
-    def __init__(self, name: str, port: int, seed: int, prefix: str) -> None:
+    def __init__(self, name: str, port: int, seed: int, prefix: str, shares: bool) -> None:
         super().__init__(name=name)
         self.port = port
         self.chance = random.Random(seed)
         self.prefix = prefix
+        self.shares = shares
         self.history: list[Asked] = []
 
     def run(self) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         for number in range(REQUESTS):
-            asked = with_prefix(request(self.chance, self.name, number), self.prefix)
+            asked = request(self.chance, self.name, number)
+            while self.shares and (asked["kind"].startswith("task.") or asked["data"].get("tags")):
+                asked = request(self.chance, self.name, number)
+            asked = with_prefix(asked, self.prefix)
             body = json.dumps(asked)
             begin = time.monotonic_ns()
             connection.request("POST", "/", body, {"content-type": "application/json"})
@@ -92,10 +99,10 @@ def recount(store: rc.Store) -> dict[str, Any]:
     }
 
 
-def round_of(seed: int, servers: list[ServerProcess]) -> tuple[int, int, list[str]]:
+def round_of(seed: int, servers: list[ServerProcess], shares: bool) -> tuple[int, int, list[str]]:
     """Runs the clients; returns the numbers of requests and ids, and the ids whose histories have no explanation."""
     prefix = f"s{seed}."
-    clients = [Client(f"c{n}", servers[n % SERVERS].port, 1000 * seed + n, prefix) for n in range(CLIENTS)]
+    clients = [Client(f"c{n}", servers[n % SERVERS].port, 1000 * seed + n, prefix, shares) for n in range(CLIENTS)]
     for client in clients:
         client.start()
     for client in clients:
@@ -108,15 +115,16 @@ def round_of(seed: int, servers: list[ServerProcess]) -> tuple[int, int, list[st
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-def test_a_sequential_run_explains_what_clients_of_three_servers_were_told(postgres_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("writers", ["auto", "shared"])
+def test_a_sequential_run_explains_what_clients_of_three_servers_were_told(postgres_url: str, tmp_path: Path, writers: str) -> None:
     seed = int(os.environ.get("RESONATE_SERVERS_SEED", secrets.randbelow(10**6)))
-    servers = [ServerProcess(tmp_path / f"server{n}.log", postgres_url) for n in range(SERVERS)]
+    servers = [ServerProcess(tmp_path / f"server{n}.log", f"{postgres_url}&writers={writers}") for n in range(SERVERS)]
     try:
         for server in servers:
             server.start()
         for one in range(seed, seed + SEEDS):
             begin = time.monotonic()
-            requests, ids, unexplained = round_of(one, servers)
+            requests, ids, unexplained = round_of(one, servers, writers == "shared")
             print(f"seed {one}: {requests} requests, {ids} ids, {len(unexplained)} unexplained, {time.monotonic() - begin:.1f} s")
             assert unexplained == [], f"seed {one}"
     finally:
@@ -127,3 +135,7 @@ def test_a_sequential_run_explains_what_clients_of_three_servers_were_told(postg
         print(counts)
         assert counts == recount(store) | {"schedules": 0}
         assert store.check() == []
+    with libpq.Connection(plain(postgres_url)) as server:
+        shared = int(str(server.execute(f"SELECT last_value FROM {schema_of(postgres_url)}.shared_commits")[0][0]))
+        print(f"{shared} commits beside others")
+        assert shared >= SEEDS or writers == "auto"

@@ -1,4 +1,4 @@
-"""What the workflows of the zoo have in common: what is outside of them, and three ways to judge one.
+"""The parts that the workflows of the zoo have in common: the world outside of them, and three ways to judge one.
 
 - `drained`: as a test with the fixtures `resonate_store` and `resonate_worker` does, without a crash. A drain replays after each wait.
 - `certified`: `crash_everywhere`.
@@ -27,10 +27,10 @@ _FINAL = ("completed", "failed", "archived", "cancelled", "expired")
 
 @dataclass
 class Outside:
-    """What is outside of a workflow: a bank, a mail server, a customer.
+    """The world outside of a workflow: a bank, a mail server, a customer.
 
     Attributes:
-        effects: What has happened, in order.
+        effects: The effects so far, in order.
         keys: Idempotency keys that it has seen.
         values: Anything else that a program remembers.
         may_fail: How likely an answer of the outside is lost; None: exactly the first one is.
@@ -74,12 +74,12 @@ class Play:
     """A program, with its planted bug or without it.
 
     Attributes:
-        declare: Declares the workflow of a worker; the last argument says whether the bug is mended.
+        declare: Declares the workflow of a worker; the last argument says whether the bug is corrected.
         holds: Raises an AssertionError if the end is wrong. It gets the outside, the state of the job and its result.
-        people: What people do when they see the store; None: nothing. It gets the store, the outside, and whether the bug is mended, and has
+        people: What people do when they see the store; None: nothing. It gets the store, the outside, and whether the bug is corrected, and has
             no effect if it is called again. In a scenario it is called each minute.
         customer: What a person does in a scenario instead, who also acts in between: it gets the world, the outside, and whether the bug is
-            mended.
+            corrected.
         orders: How many of these workflows run.
         within: How long they may take.
         faults: What goes wrong in a scenario.

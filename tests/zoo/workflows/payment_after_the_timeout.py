@@ -1,4 +1,4 @@
-"""A workflow waits an hour for a payment, then gives the seat to others. A payment that comes in between is taken, and nobody looks at it.
+"""A workflow waits an hour for a payment, then gives the seat to others. A payment that comes in between is taken, and no code looks at it.
 
 Fixed: it closes the page for payments, looks a last time, and pays back.
 """
