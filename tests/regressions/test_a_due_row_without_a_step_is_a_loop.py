@@ -34,6 +34,8 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], rc.St
     else:
         with libpq.Connection(plain(where)) as connection:
             connection.execute(SET.format(promises=f"{schema_of(where)}.promises"))
+            # Scans begin at the stored mark, and would not see a row that another program has put before it.
+            connection.execute(f"UPDATE {schema_of(where)}.counters SET due_mark = NULL")
     return lambda: rc.Store(where, clock=rc.ManualClock(0))
 
 
