@@ -15,7 +15,21 @@ from workflow_runs import last, states
 import resonate_core as rc
 from resonate_core.testing import World, simulate
 from resonate_core.worker import JobError, Worker
-from resonate_core.workflow import StepFailed, blocking, first, gather, patched, promise, receive, result, run, sleep, step
+from resonate_core.workflow import (
+    StepFailed,
+    blocking,
+    first,
+    gather,
+    patched,
+    promise,
+    random,
+    receive,
+    result,
+    run,
+    sleep,
+    step,
+    uuid4,
+)
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -265,7 +279,7 @@ def test_calls_of_a_branch_that_is_cancelled_are_no_mistake(
     assert [str(each.message) for each in recwarn] == []
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(15)
 def test_a_branch_that_is_cancelled_while_it_waits_for_requests_under_way_does_not_cancel_them(
     store: rc.Store, worker: Worker
 ) -> None:
@@ -290,3 +304,38 @@ def test_a_branch_that_is_cancelled_while_it_waits_for_requests_under_way_does_n
 
     w.using(id="w").delay()
     assert last(worker) == (0, "won")
+
+
+@pytest.mark.timeout(15)
+def test_a_branch_that_is_cancelled_while_its_own_losers_end(store: rc.Store, worker: Worker) -> None:
+    """The run counted the losers as busy for ever, and the worker held the job without an end."""
+
+    @worker.task("child")
+    def child() -> str:
+        return "done"
+
+    @step
+    async def quick() -> int:
+        return 1
+
+    async def calls() -> None:
+        await first(child.call())
+
+    async def decides() -> None:
+        await random()
+        await first(quick(), calls())
+        await receive("never")
+
+    async def draws() -> None:
+        await uuid4()
+
+    async def wins() -> None:
+        await first(draws())
+
+    @worker.workflow("w")
+    async def w() -> str:
+        index, _ = await first(promise(), decides(), wins())
+        return f"{index} {await child.call()}"
+
+    w.using(id="w").delay()
+    assert last(worker) == "2 done"

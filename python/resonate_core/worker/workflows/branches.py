@@ -259,10 +259,12 @@ class Branches(Call[Any]):
             for task in under_way:
                 run.unwanted.add(task)
                 task.cancel()
+            cancelled = await _ended(under_way)
             if under_way:
-                await asyncio.wait(under_way)
                 self.close()
             run.busy += 1 - held - left
+            if cancelled is not None:
+                raise cancelled
 
     async def _quiet(self, run: BranchRunner, tasks: Sequence[asyncio.Future[None]]) -> None:
         """Suspend the job, if all branches wait."""
@@ -271,3 +273,14 @@ class Branches(Call[Any]):
         except RunEnded:
             await asyncio.wait(tasks)  # each stays at the call that it waits for
             raise
+
+
+async def _ended(tasks: Sequence[asyncio.Future[None]]) -> asyncio.CancelledError | None:
+    """Wait until tasks that were cancelled have ended. Return the cancellation of the task that waits: it must wait until then, too."""
+    cancelled = None
+    while left := [task for task in tasks if not task.done()]:
+        try:
+            await asyncio.wait(left)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return cancelled
