@@ -1,10 +1,12 @@
-"""A proxy before a PostgreSQL server, which loses a connection at a chosen byte of a commit."""
+"""Relays before a PostgreSQL server, and one that loses a connection at a chosen byte of a commit."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import threading
+from collections.abc import Callable, Iterable
+from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -14,22 +16,20 @@ import resonate_core as rc
 FAR = 10**15
 
 
-class Proxy:
-    """Forwards connections to a server; cuts one of them when it commits.
+class Relay:
+    """Accepts connections in the place of a server. A subclass passes on what is sent.
 
     Args:
         url: The URL of a store, on the server.
-        cut: How many bytes of the answers to the commit the client still gets. None: the commit does not reach the server.
+
+    Attributes:
+        url: The same, through the relay.
+        port: On which it listens.
     """
 
-    COMMIT = b"COMMIT\0"
-
-    def __init__(self, url: str, cut: int | None) -> None:
+    def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        self.target = (parts.hostname, parts.port)
-        self.cut = cut
-        self.armed = False
-        self.done = False
+        self._target = (parts.hostname, parts.port)
         self.listening = socket.create_server(("127.0.0.1", 0))
         user = f"{parts.username}@" if parts.username else ""
         self.port: int = self.listening.getsockname()[1]
@@ -40,10 +40,49 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self.listening.accept()
-                server = socket.create_connection(self.target)
-                cutting = threading.Event()
-                threading.Thread(target=self._forward, args=(client, server, cutting, True), daemon=True).start()
-                threading.Thread(target=self._forward, args=(server, client, cutting, False), daemon=True).start()
+                server = socket.create_connection(self._target)
+                for one in (client, server):
+                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for forward in self.connected(client, server):
+                    threading.Thread(target=forward, daemon=True).start()
+
+    def connected(self, client: socket.socket, server: socket.socket) -> Iterable[Callable[[], None]]:
+        """Returns the functions, each for a thread, that pass on what the two ends of a new connection send."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Stops accepting connections; open ones stay."""
+        self.listening.close()
+
+
+def hang_up(*ends: socket.socket) -> None:
+    """Closes the ends of a connection; threads that read them see its end."""
+    for one in ends:
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+        one.close()
+
+
+class Proxy(Relay):
+    """Forwards connections to a server; cuts one of them when it commits.
+
+    Args:
+        url: As of `Relay`.
+        cut: How many bytes of the answers to the commit the client still gets. None: the commit does not reach the server.
+    """
+
+    COMMIT = b"COMMIT\0"
+
+    def __init__(self, url: str, cut: int | None) -> None:
+        self.cut = cut
+        self.armed = False
+        self.done = False
+        super().__init__(url)
+
+    def connected(self, client: socket.socket, server: socket.socket) -> Iterable[Callable[[], None]]:
+        cutting = threading.Event()
+        yield partial(self._forward, client, server, cutting, True)
+        yield partial(self._forward, server, client, cutting, False)
 
     def _forward(self, source: socket.socket, target: socket.socket, cutting: threading.Event, asks: bool) -> None:
         left = self.cut or 0
@@ -61,14 +100,7 @@ class Proxy:
                         break
                     continue
                 target.sendall(data)
-        for one in (source, target):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
-
-    def close(self) -> None:
-        """Stops accepting connections; open ones stay."""
-        self.listening.close()
+        hang_up(source, target)
 
 
 def check_cut_commit(proxy: Proxy, url: str) -> None:

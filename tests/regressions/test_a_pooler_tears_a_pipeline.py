@@ -9,18 +9,19 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-import threading
 import time
-from urllib.parse import urlsplit, urlunsplit
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import pytest
 
 import resonate_core as rc
+from postgres_proxy import Relay, hang_up
 
 DELAY = 0.02
 
 
-class Overlapping:
+class Overlapping(Relay):
     """Forwards connections to a server, with delayed replies; counts the messages that a client sends before it has the earlier replies.
 
     Args:
@@ -28,25 +29,15 @@ class Overlapping:
     """
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self.target = (parts.hostname, parts.port)
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        user = f"{parts.username}@" if parts.username else ""
-        place = f"{user}127.0.0.1:{self.listening.getsockname()[1]}"
-        # Without encryption each message but the first has a type and a size.
-        self.url = urlunsplit(parts._replace(netloc=place, query=f"{parts.query}&sslmode=disable&gssencmode=disable"))
         self.too_early = 0
         self.pipelines = 0
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(url)
+        self.url += "&sslmode=disable&gssencmode=disable"  # without encryption each message but the first has a type and a size
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.listening.accept()
-                server = socket.create_connection(self.target)
-                waiting = [0]  # ends of pipelines that are not answered
-                threading.Thread(target=self._ask, args=(client, server, waiting), daemon=True).start()
-                threading.Thread(target=self._answer, args=(server, client, waiting), daemon=True).start()
+    def connected(self, client: socket.socket, server: socket.socket) -> Iterable[Callable[[], None]]:
+        waiting = [0]  # ends of pipelines that are not answered
+        yield partial(self._ask, client, server, waiting)
+        yield partial(self._answer, server, client, waiting)
 
     def _ask(self, client: socket.socket, server: socket.socket, waiting: list[int]) -> None:
         begun = False  # the first message has no type
@@ -61,7 +52,7 @@ class Overlapping:
                     self.pipelines += 1
                 server.sendall(kind + size + body)
                 begun = True
-        _end(client, server)
+        hang_up(client, server)
 
     def _answer(self, server: socket.socket, client: socket.socket, waiting: list[int]) -> None:
         with contextlib.suppress(OSError, EOFError):
@@ -73,7 +64,7 @@ class Overlapping:
                     time.sleep(DELAY)
                     waiting[0] = max(0, waiting[0] - 1)
                 client.sendall(kind + size + body)
-        _end(client, server)
+        hang_up(client, server)
 
 
 def _exactly(source: socket.socket, size: int) -> bytes:
@@ -86,17 +77,10 @@ def _exactly(source: socket.socket, size: int) -> bytes:
     return data
 
 
-def _end(*sockets: socket.socket) -> None:
-    for one in sockets:
-        with contextlib.suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
-        one.close()
-
-
 @pytest.mark.parametrize("pooled", [True, False])
 def test_a_transaction_waits_for_the_end_of_the_one_before(postgres_url: str, pooled: bool) -> None:
     proxy = Overlapping(postgres_url)
-    with contextlib.closing(proxy.listening), rc.Store(proxy.url + ("&prepared=no" if pooled else "")) as store:
+    with contextlib.closing(proxy), rc.Store(proxy.url + ("&prepared=no" if pooled else "")) as store:
         for number in range(5):
             store.promises.create(f"p{number}", timeout=60_000)
             assert store.promises.get(f"p{number}").state == "pending"

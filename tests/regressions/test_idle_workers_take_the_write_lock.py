@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 import libpq
 import resonate_core as rc
-from postgres_urls import plain
+from postgres_urls import plain, schema_of
 
 BUSY = 300
 CLAIM = {"worker": "w", "lease": 60_000}
@@ -19,9 +18,8 @@ CLAIM = {"worker": "w", "lease": 60_000}
 @contextlib.contextmanager
 def another_writer(url: str) -> Iterator[None]:
     """Another process has the write lock."""
-    schema = parse_qs(urlsplit(url).query).get("schema", ["resonate"])[0]
     with libpq.Connection(plain(url)) as other:
-        other.execute(f'BEGIN; SELECT FROM "{schema}".write_lock FOR UPDATE')
+        other.execute(f'BEGIN; SELECT FROM "{schema_of(url)}".write_lock FOR UPDATE')
         yield
         other.execute("ROLLBACK")
 
@@ -60,7 +58,7 @@ def test_due_steps_run_before_the_claim(store: rc.Store, postgres_url: str) -> N
 
 
 def test_submitted_jobs_run_before_the_claim(store: rc.Store, postgres_url: str) -> None:
-    schema = parse_qs(urlsplit(postgres_url).query).get("schema", ["resonate"])[0]
+    schema = schema_of(postgres_url)
     request = '{"kind": "job.enqueue", "head": {"corrId": "0", "version": "2026-04-01"}, "data": {"id": "j", "type": "t"}}'
     with libpq.Connection(plain(postgres_url)) as other:
         other.execute(f"SELECT \"{schema}\".submit('{request}')")

@@ -17,8 +17,6 @@ from resonate_core.worker.store_client import StoreClient
 from resonate_core.worker.target_group import TargetGroup
 
 call, end = test_target_group.call, test_target_group.end
-MINUTE, HOUR = 60_000, 3_600_000
-TARGET = {"resonate:target": "poll://any@shop"}
 
 
 def test_a_worker_that_stops_gives_back_what_it_held(end: tuple[rc.Store, Callable[..., Worker]]) -> None:

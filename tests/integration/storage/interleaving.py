@@ -6,18 +6,19 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import libpq
 import resonate_core as rc
+from postgres_proxy import Relay, hang_up
 from postgres_urls import plain
 
 PATIENCE = 60.0
 
 
-class Gate:
+class Gate(Relay):
     """Stands between a store and the server. Closed, it lets pass what the store sends only on demand: one flight of statements at a time.
 
     Args:
@@ -26,27 +27,16 @@ class Gate:
     """
 
     def __init__(self, url: str, name: str) -> None:
-        parts = urlsplit(url)
-        self.target = (parts.hostname, parts.port)
         self.changed = threading.Condition()
         self.closed = False
         self.permits = 0
         self.waiting = 0
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        user = f"{parts.username}@" if parts.username else ""
-        port = self.listening.getsockname()[1]
-        self.url = urlunsplit(parts._replace(netloc=f"{user}127.0.0.1:{port}")) + f"&application_name={name}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(url)
+        self.url += f"&application_name={name}"
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.listening.accept()
-                server = socket.create_connection(self.target)
-                for one in (client, server):
-                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                threading.Thread(target=self._forward, args=(client, server, True), daemon=True).start()
-                threading.Thread(target=self._forward, args=(server, client, False), daemon=True).start()
+    def connected(self, client: socket.socket, server: socket.socket) -> Iterable[Callable[[], None]]:
+        yield partial(self._forward, client, server, True)
+        yield partial(self._forward, server, client, False)
 
     def _forward(self, source: socket.socket, sink: socket.socket, asks: bool) -> None:
         with contextlib.suppress(OSError):
@@ -54,9 +44,7 @@ class Gate:
                 if asks:
                     self._wait()
                 sink.sendall(data)
-        for one in (source, sink):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+        hang_up(source, sink)
 
     def _wait(self) -> None:
         with self.changed:
@@ -68,7 +56,7 @@ class Gate:
             self.waiting -= 1
             self.changed.notify_all()
 
-    def close(self) -> None:
+    def shut(self) -> None:
         with self.changed:
             self.closed, self.permits = True, 0
 
@@ -153,7 +141,7 @@ class Interleaving:
     def run(self, actions: dict[str, Callable[[rc.Store], Any]], order: Sequence[str]) -> dict[str, Any]:
         """Runs the actions; returns their results, or the exceptions that they raised."""
         for actor in self.actors.values():
-            actor.gate.close()
+            actor.gate.shut()
         begun = set()
         for name in order:
             if name not in begun:  # an actor begins with its first step
@@ -171,4 +159,4 @@ class Interleaving:
             actor.gate.open()
             actor.store.close()
             actor.server.close()
-            actor.gate.listening.close()
+            actor.gate.close()

@@ -11,13 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 import libpq
 import resonate_core as rc
-from postgres_urls import plain
+from postgres_urls import plain, schema_of
 from resonate_core.calls.wakeup import Wakeup
 from resonate_core.worker import JobContext, Worker
 
@@ -26,10 +25,6 @@ WORKERS = 8
 JOBS = 40
 
 pytestmark = pytest.mark.timeout(240)
-
-
-def schema_of(url: str) -> str:
-    return parse_qs(urlsplit(url).query).get("schema", ["resonate"])[0]
 
 
 def locks_taken(url: str) -> int:

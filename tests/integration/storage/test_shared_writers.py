@@ -205,7 +205,7 @@ def test_a_writer_that_waits_longer_has_the_later_instant(postgres_url: str) -> 
 
         actors = between.actors
         for actor in actors.values():
-            actor.gate.close()
+            actor.gate.shut()
         actors["A"].start(apply("A", "q"))
         actors["A"].step()  # A has the lock of q
         actors["B"].start(apply("B", "p", "q"))
@@ -261,7 +261,7 @@ def test_who_stands_still_stops_nobody_who_needs_other_rows(postgres_url: str) -
     ):
         other.promises.create("p", FAR)
         actor = between.actors["A"]
-        actor.gate.close()
+        actor.gate.shut()
         actor.start(lambda store: store.promises.resolve("p"))
         actor.step()
         before = counted("shared_commits")
