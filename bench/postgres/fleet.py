@@ -67,6 +67,20 @@ def work(url: str, workers: int, barrier: Barrier, ended: Event, found: Any, cou
     found.put(times)
 
 
+def _database(server: Any, name: str) -> str:
+    """The URL of a new database with a store."""
+    server.create_database(name)
+    url: str = server.url(name)
+    with rc.Store(url) as store:
+        store.queues.set("default", lifecycle="asynq")
+    return url
+
+
+def _shares(workers: int, processes: int) -> list[int]:
+    """How many of the workers each process has."""
+    return [workers // processes + (number < workers % processes) for number in range(processes)]
+
+
 def _processor_time(server: Any) -> float:
     """Of all processes of the server that run now, in s."""
     leader = int((server.folder / "data" / "postmaster.pid").read_text().split()[0])
@@ -93,15 +107,12 @@ def _quantile(times: list[float], part: float) -> float:
 
 def measure(server: Any, given: argparse.Namespace) -> dict[str, float]:
     """The figures of one fleet."""
-    server.create_database("fleet")
-    url = server.url("fleet")
-    with rc.Store(url) as store:
-        store.queues.set("default", lifecycle="asynq")
+    url = _database(server, "fleet")
     context = multiprocessing.get_context("spawn")
     with relayed(url, given.latency) as relayed_url:
         barrier, ended, found = context.Barrier(given.processes + 1), context.Event(), context.Queue()
-        each = [given.workers // given.processes + (n < given.workers % given.processes) for n in range(given.processes)]
-        fleet = [context.Process(target=work, args=(relayed_url, count, barrier, ended, found)) for count in each]
+        shares = _shares(given.workers, given.processes)
+        fleet = [context.Process(target=work, args=(relayed_url, share, barrier, ended, found)) for share in shares]
         for one in fleet:
             one.start()
         barrier.wait()
@@ -162,20 +173,15 @@ def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[f
     """Jobs/s of so many workers with a backlog; with --snapshot also while a snapshot is open."""
     import libpq
 
-    name = f"busy{workers}"
-    server.create_database(name)
-    url = server.url(name)
-    with rc.Store(url) as store:
-        store.queues.set("default", lifecycle="asynq")
+    url = _database(server, f"busy{workers}")
     context = multiprocessing.get_context("spawn")
     processes = min(given.processes, workers)
     with relayed(url, given.latency) as relayed_url:
         barrier, ended, found = context.Barrier(processes + 2), context.Event(), context.Queue()
         counts = [context.Value("q", 0) for _ in range(processes)]
-        each = [workers // processes + (n < workers % processes) for n in range(processes)]
         fleet = [
-            context.Process(target=work, args=(relayed_url, number, barrier, ended, found, count))
-            for number, count in zip(each, counts, strict=True)
+            context.Process(target=work, args=(relayed_url, share, barrier, ended, found, count))
+            for share, count in zip(_shares(workers, processes), counts, strict=True)
         ]
         filler = context.Process(target=fill, args=(relayed_url, counts, barrier, ended))
         for one in (*fleet, filler):

@@ -1,6 +1,6 @@
-"""Measures how much several processes write together. One of them commits at a time (decision 18).
+"""Measures how much several processes write together: beside each other (decision 51), or one commit at a time (decision 18).
 
-    PYTHONPATH=tests python -m bench.postgres.writers [--seconds 5] [--processes 1 2 4 8] [--threads 16] [--latency 0 1]
+    PYTHONPATH=tests python -m bench.postgres.writers [--seconds 5] [--processes 1 2 4 8] [--threads 16] [--latency 0 1] [--writers auto]
 
 Processes with some threads each create promises one by one in one database, through a relay that delays each direction by half of the
 latency, as a network does. It prints promises per second of all together, and how long a create took.
@@ -9,8 +9,8 @@ latency, as a network does. It prints promises per second of all together, and h
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
-import socket
 import statistics
 import sys
 import threading
@@ -18,31 +18,14 @@ import time
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import resonate_core as rc
+
+from .relay import relayed
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 
 _WARM_UP = 1.0
-
-
-def relay(port: int, target: tuple[str, int], delay: float) -> None:
-    """Forwards connections, and each piece of data after the delay, in seconds. It does not return."""
-    listening = socket.create_server(("127.0.0.1", port))
-    while True:
-        client, _ = listening.accept()
-        server = socket.create_connection(target)
-        for source, sink in ((client, server), (server, client)):
-            source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=_forward, args=(source, sink, delay), daemon=True).start()
-
-
-def _forward(source: socket.socket, sink: socket.socket, delay: float) -> None:
-    while data := source.recv(1 << 20):
-        time.sleep(delay)
-        sink.sendall(data)
-    sink.shutdown(socket.SHUT_WR)
 
 
 def write(url: str, name: str, threads: int, seconds: float, barrier: Barrier, found: Any) -> None:
@@ -71,35 +54,23 @@ def write(url: str, name: str, threads: int, seconds: float, barrier: Barrier, f
 
 def measure(server: Any, database: str, latency: float, processes: int, given: argparse.Namespace) -> list[str]:
     """One row of the table."""
-    from free_ports import free_port
-
     server.create_database(database)
     url = server.url(database)
     rc.Store(url).close()
-    parts = urlsplit(url)
     context = multiprocessing.get_context("spawn")
-    relaying = None
-    if latency:
-        port = free_port()
-        relaying = context.Process(target=relay, args=(port, (parts.hostname, parts.port), latency / 2000), daemon=True)
-        relaying.start()
-        user = f"{parts.username}@" if parts.username else ""
-        url = urlunsplit(parts._replace(netloc=f"{user}127.0.0.1:{port}"))
-        time.sleep(1)
-    url += ("&" if "?" in url else "?") + f"writers={given.writers}"
-    barrier, found = context.Barrier(processes + 1), context.Queue()
-    writers = [
-        context.Process(target=write, args=(url, f"w{number}", given.threads, given.seconds, barrier, found))
-        for number in range(processes)
-    ]
-    for one in writers:
-        one.start()
-    barrier.wait()
-    times = sorted(took for _ in writers for took in found.get())
-    for one in writers:
-        one.join()
-    if relaying is not None:
-        relaying.kill()
+    with relayed(url, latency) if latency else contextlib.nullcontext(url) as relayed_url:
+        used = relayed_url + ("&" if "?" in url else "?") + f"writers={given.writers}"
+        barrier, found = context.Barrier(processes + 1), context.Queue()
+        writers = [
+            context.Process(target=write, args=(used, f"w{number}", given.threads, given.seconds, barrier, found))
+            for number in range(processes)
+        ]
+        for one in writers:
+            one.start()
+        barrier.wait()
+        times = sorted(took for _ in writers for took in found.get())
+        for one in writers:
+            one.join()
     p99 = times[int(len(times) * 0.99)]
     return [
         f"{latency:g} ms",
