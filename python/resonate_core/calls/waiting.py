@@ -96,17 +96,19 @@ class _Waiter:
         self.was_read = False
         self.late: TimeoutError | None = None
 
-    def time_out(self, error: TimeoutError) -> None:
+    def time_out(self, id: str, limit: float) -> None:
         """End it with an error, now or once the promise is read."""
-        self.late = error
-        if self.was_read and not self.future.done():
-            self.future.set_exception(error)
+        self.late = still_pending(id, limit)
+        self._end_if_late()
 
     def read(self) -> None:
         """The promise was read, and its outcome is set if it is settled."""
         self.was_read = True
-        if self.late is not None:
-            self.time_out(self.late)
+        self._end_if_late()
+
+    def _end_if_late(self) -> None:
+        if self.was_read and self.late is not None and not self.future.done():
+            self.future.set_exception(self.late)
 
 
 class _Watcher:
@@ -116,7 +118,7 @@ class _Watcher:
         self.store = store
         self.loop = loop
         self.waiting: dict[str, dict[_Waiter, None]] = {}  # the waiters of each id, in order
-        self.fresh: set[str] = set()  # ids that were not read yet
+        self.fresh: dict[str, list[_Waiter]] = {}  # those that no read has followed yet
         self.due: dict[str, int] = {}  # the deadlines of the promises that were read, in Unix ms
         self.woken = asyncio.Event()
         self.committed = False
@@ -128,7 +130,7 @@ class _Watcher:
     def add(self, id: str) -> _Waiter:
         waiter = _Waiter(self.loop.create_future())
         self.waiting.setdefault(id, {})[waiter] = None
-        self.fresh.add(id)
+        self.fresh.setdefault(id, []).append(waiter)
         self.woken.set()
         return waiter
 
@@ -143,7 +145,7 @@ class _Watcher:
                 self.woken.set()  # the task ends
 
     def forget(self, id: str) -> dict[_Waiter, None]:
-        self.fresh.discard(id)
+        self.fresh.pop(id, None)
         self.due.pop(id, None)
         return self.waiting.pop(id, {})
 
@@ -173,13 +175,13 @@ class _Watcher:
             if everything:
                 self.committed = False
                 wakeup.rearm(_LOOKS_ANYWAY)  # before the read: a later commit wakes again
-            ids = list(self.waiting if everything else self.fresh)
-            fresh = [waiter for one in self.fresh for waiter in self.waiting[one] if not waiter.was_read]
-            self.fresh.clear()
+            fresh, self.fresh = self.fresh, {}
+            ids = list(self.waiting if everything else fresh)
             for at in range(0, len(ids), _READ_AT_ONCE):
                 await self.read(ids[at : at + _READ_AT_ONCE])
-            for waiter in fresh:
-                waiter.read()
+            for waiters in fresh.values():
+                for waiter in waiters:
+                    waiter.read()
             if not self.waiting:
                 return
             took = seconds() - began
@@ -239,7 +241,7 @@ async def wait_async(store: Store, waited: str, timeout: Seconds | None = None) 
         watcher = watchers[id(store)] = _Watcher(store, loop)
     waiter = watcher.add(waited)
     if limit is not None:
-        waiter.timer = loop.call_later(limit, waiter.time_out, still_pending(waited, limit))
+        waiter.timer = loop.call_later(limit, waiter.time_out, waited, limit)
     try:
         with awaiting(waited):
             return await waiter.future
