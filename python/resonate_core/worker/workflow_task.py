@@ -96,10 +96,10 @@ class WorkflowTask(WorkerTask[P, R_co]):
     async def _start_over_async(self, run: AsyncRun, ended: StartedOver) -> Outcome:
         """End the run, once no child job of it runs any more."""
         ending = _ending(run, ended)
-        requests = next(ending)
+        request = next(ending)
         while True:
             try:
-                requests = ending.send((await run.requested(requests))[0] if requests else _open_children(await run.history()))
+                request = ending.send((await run.requested([request]))[0] if request else _open_children(await run.history()))
             except StopIteration as over:
                 outcome: Outcome = over.value
                 return outcome
@@ -125,10 +125,10 @@ class WorkflowTask(WorkerTask[P, R_co]):
 
     def _start_over(self, run: ThreadRun, ended: StartedOver) -> Outcome:
         ending = _ending(run, ended)
-        requests = next(ending)
+        request = next(ending)
         while True:
             try:
-                requests = ending.send(run.requested(requests)[0] if requests else _open_children(run.history()))
+                request = ending.send(run.requested([request])[0] if request else _open_children(run.history()))
             except StopIteration as over:
                 outcome: Outcome = over.value
                 return outcome
@@ -159,26 +159,23 @@ def _open_children(records: Mapping[str, Promise]) -> list[str]:
     return [id for id, record in records.items() if is_pending(record) and name_of(record).startswith(JOB)]
 
 
-def _ending(run: Run, ended: StartedOver) -> Generator[list[Call[Any]], Any, Outcome]:
-    """End a run by `start_over`, after its child jobs.
-
-    It makes lists of one request, and gets the answer. For an empty list it gets the ids of the open child jobs.
-    """
+def _ending(run: Run, ended: StartedOver) -> Generator[Call[Any] | None, Any, Outcome]:
+    """End a run by `start_over`, after its child jobs. It yields requests and gets their answers; for None, the open child jobs."""
     run.fatal = None
-    refused = None  # the answer to a request after which no child was open
+    looked = False  # a request was refused, and no child was open then
     while True:
-        answer = yield [call(Jobs.start_over, run.job.id, run.version, ended.payload)]
+        answer = yield call(Jobs.start_over, run.job.id, run.version, ended.payload)
         if isinstance(answer, Job):
             return RESTARTED
         if not isinstance(answer, Conflict):
             raise answer
-        children = yield []
+        children = yield None
         if children:
-            suspension = yield [call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")]
+            suspension = yield call(Jobs.suspend, run.job.id, run.version, children[:10_000], until="all")
             if isinstance(suspension, Job):
                 return SUSPENDED if suspension.state == "waiting" else Outcome("snoozed", delay=0)
-        elif refused is None:  # the last child may have ended since
-            refused = answer
+        elif not looked:  # the last child may have ended since
+            looked = True
             continue
         message = f"the run could not be started over: {answer}"
         return Outcome("failed", failure=Failure("StartOverRefused", message, retryable=False, archive=True))

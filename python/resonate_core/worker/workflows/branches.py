@@ -254,13 +254,14 @@ class Branches(Call[Any]):
             return None
         finally:
             under_way = [task for task in tasks if not task.done()]
-            for each in self._branches if under_way else ():
-                each.give_up()
             for task in under_way:
                 run.unwanted.add(task)
                 task.cancel()
-            cancelled = await _ended(under_way)
+            cancelled = None
             if under_way:
+                for each in self._branches:
+                    each.give_up()
+                cancelled = await _ended(under_way)
                 self.close()
             run.busy += 1 - held - left
             if cancelled is not None:
