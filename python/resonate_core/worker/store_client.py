@@ -69,7 +69,7 @@ class StoreClient:
         return self.store.watch(descriptor, queues=names_of(queues))
 
     def fleet(self) -> int:
-        return database_counts()["listening_workers"] if self.blocking else 0
+        return 0 if self.store.url is None else database_counts()["listening_workers"]
 
     def inbox(self, group: str, pid: str, descriptor: int) -> StoreInbox:
         """The undelivered messages of the store."""

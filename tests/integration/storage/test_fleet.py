@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ import resonate_core as rc
 from postgres_urls import plain, schema_of
 from resonate_core.calls.wakeup import Wakeup
 from resonate_core.worker import JobContext, Worker
+from resonate_core.worker.store_client import StoreClient
 
 PATIENCE = 60.0
 WORKERS = 8
@@ -169,3 +171,14 @@ def test_a_writer_that_is_stopped_is_cut_off(postgres_url: str) -> None:
         assert {"before", "p0", "p1", "p2"} <= found
         # It has lost its transaction; if it reads that before the answer to the begin, it begins again.
         assert stopped.returncode == (0 if "stopped" in found else 1) and (stopped.returncode == 0 or b"changed nothing" in error)
+
+
+def test_a_worker_on_a_file_is_in_no_fleet(postgres_url: str, tmp_path: Path) -> None:
+    """It polled as seldom as the workers on a database in the same process, up to 30 s: other processes' jobs in the file waited."""
+    with (
+        rc.Store(postgres_url) as shared,
+        rc.Store(tmp_path / "jobs.db") as file,
+        Wakeup(lambda end: shared.watch(end, queues=["q"])),
+    ):
+        wait_until(lambda: StoreClient(shared).fleet() > 0, "the listener counts itself")
+        assert StoreClient(file).fleet() == 0
