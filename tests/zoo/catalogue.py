@@ -93,7 +93,7 @@ WORKFLOWS = (
     _workflow("payment_after_the_timeout", "message between the timeout and the end"),
     _workflow("balance_over_two_steps", "read and write in two steps"),
     _workflow("child_that_is_not_awaited", "child job that is not awaited", by_test=True),
-    _workflow("interrupted_is_not_declined", "interrupted step taken for one that failed", by_certificate=True),
+    _workflow("interrupted_is_not_declined", "interrupted step that counts as failed", by_certificate=True),
 )
 
 ZOO = (*PLAIN, *WHOLE, *WORKFLOWS)

@@ -56,7 +56,7 @@ class LockWaits {
 };
 inline LockWaits lock_waits;  // of all stores of this process
 
-// What the changes tell; none if they bring no work.
+// The notice of a commit with these changes; none if it brings no work.
 std::optional<CommitNotice> notice_of(const Changes& changes, const std::string& schema, std::int64_t seed);
 
 }  // namespace resonate

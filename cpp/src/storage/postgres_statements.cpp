@@ -69,9 +69,9 @@ std::string text_of(PostgresQuery which) {
   const std::string edges = select_from("edges", kInsertedEdges);
   const std::string messages = select_from("messages", kMessageColumns);
   switch (which) {
-    // A process that stands still in a transaction loses it, before the others give up their wait for it. The row of write_lock
-    // makes those that want to be alone wait for each other; the first of them then keeps out those that share. It does so for a
-    // moment at a time (the first lock_timeout): while it waits, they wait behind it, even if it waits for one that stands still.
+    // The server ends the transaction of a process that stands still, before other processes give up their wait for it. Exclusive
+    // transactions wait for each other at the row of write_lock; the first one then waits at the advisory lock until no shared
+    // transaction holds it. PostgreSQL queues new shared transactions behind that wait, so it is short (the first lock_timeout).
     case PostgresQuery::lock:
       return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), set_config('lock_timeout', ?, true), "
              "pg_advisory_xact_lock(" +

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <unordered_map>
 #include <utility>
 
@@ -10,9 +9,7 @@
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
-#include "resonate/steady_time.hpp"
 #include "storage/message_columns.hpp"
-#include "storage/postgres_notices.hpp"
 #include "storage/postgres_schema.hpp"
 #include "storage/row_columns.hpp"
 
@@ -20,7 +17,7 @@ namespace resonate {
 
 namespace {
 
-// What the role or the database sets; 0: nothing.
+// The limit of the role or the database for a transaction that stands idle, in ms; 0: none.
 const PostgresStatement kLimitOfPauses{
     "limit_of_pauses", "SELECT reset_val::bigint FROM pg_catalog.pg_settings WHERE name = 'idle_in_transaction_session_timeout'"};
 

@@ -1,8 +1,8 @@
 // PostgresStorage: the tables of postgres_schema.cpp. Any number of processes on any number of machines use them at once.
 //
-// A transaction that writes is alone, or shares: it then locks the rows that it names, and uses nothing else (decision 51). Readers
-// see the last commit and do not wait. counters.version rises with every commit of one that is alone, and the sequence
-// shared_commits with every other. As long as both do not change, what a process has read is still true, and is not read again.
+// A transaction that writes is exclusive, or shared: a shared one locks the rows that it names, and uses nothing else (decision
+// 51). Readers see the last commit and do not wait. Each exclusive commit raises counters.version, and each shared commit the
+// sequence shared_commits. A process keeps the rows that it has read until one of these two numbers changes.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // How a transaction of a PostgresStorage begins and ends: the locks, the counters, and what is known of the state.
 //
-// There are three kinds. A read is a snapshot. A transaction that writes alone keeps out all others that write. One that shares
-// (decision 51) keeps out only those: it locks the rows that it names, and changes nothing else.
+// There are three kinds (decision 51). A read is a snapshot. An exclusive transaction keeps out all other writers. A shared one
+// keeps out the exclusive ones; it locks the rows that it names, and changes nothing else.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -21,11 +21,11 @@ namespace {
 constexpr Duration kShortestLimit = 1000;  // of longest_pause()
 constexpr Duration kLongestLimit = 2000;
 
-// How long one that wants to be alone keeps out those that share, while it waits for one of them: some round trips. Then it lets
-// them pass, for a part of the same time.
+// How long an exclusive transaction waits at a time for the shared ones, which meanwhile queue behind it: some round trips. Then it
+// lets them pass, for a part of the same time.
 constexpr Duration kWaitForSharing = 100;
 
-// What the server says when it has ended a wait.
+// Whether the server has ended a wait for a lock.
 bool is_lock_timeout(const PostgresError& error) { return error.is("55P03"); }
 
 }  // namespace
@@ -51,8 +51,8 @@ void PostgresStorage::begin(Access access) {
   });
 }
 
-// Waits at most busy_timeout for other writers, and for those that share a moment at a time: one of them may stand still, and the
-// others would wait behind us.
+// Begins an exclusive transaction. It waits at most busy_timeout for other writers, and for shared ones a moment at a time: one of
+// them may stand still, and the other shared ones queue behind this wait.
 void PostgresStorage::begin_alone(const Lookups& expected) {
   const auto begun = steady_time();
   const auto left = [&] {
@@ -95,8 +95,8 @@ std::size_t PostgresStorage::send_lock(Access access) {
   return send(PostgresQuery::lock, parameters.text(std::to_string(longest_wait())));
 }
 
-// One round trip: the locks, the counters, and what the transaction is going to read. If no other process writes, most of that is
-// known; one that shares takes nothing as known.
+// One round trip: the locks, the counters, and the records that the transaction is going to read. If no other process writes, most
+// of them are known; a shared transaction reads all of them again.
 void PostgresStorage::begin_once(Access access, const Lookups& expected) {
   const bool writes = access != Access::read;
   const bool shares = access == Access::shared;
@@ -202,7 +202,7 @@ void PostgresStorage::run_again(bool alone) {
   throw RunAgain(alone);
 }
 
-// Reads without a lock on what they find. One that shares must not decide by them.
+// A read that locks nothing: a shared transaction must not decide by it.
 void PostgresStorage::require_not_shared() const {
   if (access_ == Access::shared && in_transaction_) run_again(true);
 }

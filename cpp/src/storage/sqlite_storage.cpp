@@ -137,7 +137,8 @@ void SqliteStorage::load_many(const Lookups& records) {
   }
 }
 
-// An owner that is loaded beside them says how many it has: one that does not exist yet, as in a new graph of jobs, has none.
+// Loads edges. The row of an owner counts its edges, so an owner that is loaded too, and has none, needs no search: in a new graph
+// of jobs no owner exists yet.
 void SqliteStorage::load_edges(const Lookups& records) {
   std::unordered_map<std::string_view, const Row*> owners;
   if (records.edges.size() > 1)
