@@ -25,6 +25,8 @@ class Faulty:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Passes on every request that is not an envelope."""
+        if "messages_come_late" in self.faults and scope["type"] == "http" and scope["path"].startswith("/poll/"):
+            await asyncio.sleep(1)
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"].strip("/"):
             await self.app(scope, receive, send)
             return
@@ -67,6 +69,19 @@ class Faulty:
         if request.get("kind") == "promise.create" and str(request["data"].get("id")).endswith(".task") and self.slept < 6:
             self.slept += 1
             await asyncio.sleep(2)
+        return None
+
+    async def heartbeats_come_late(self, request: Envelope, ask: Callable[[Envelope], Awaitable[Envelope]]) -> Envelope | None:
+        """Not a fault: two heartbeats, for leases of 2 s, are sent shortly before their end, and arrive shortly after it."""
+        if request.get("kind") == "promise.create" and str(request["data"].get("id")).endswith(".other") and self.slept < 2:
+            await asyncio.sleep(0.7)
+        if request.get("kind") == "task.heartbeat" and self.slept < 2:
+            self.slept += 1
+            await asyncio.sleep(0.35)
+        return None
+
+    async def messages_come_late(self, request: Envelope, ask: Callable[[Envelope], Awaitable[Envelope]]) -> Envelope | None:
+        """Not a fault: delays each stream for longer than one without a message stays open."""
         return None
 
     # ---- the faults

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree
+from functools import partial
 
 import pytest
 
@@ -10,6 +11,8 @@ from conformance_command.servers import faulty
 from resonate_core.conformance import judging
 from resonate_core.conformance.judging import judge
 from resonate_core.conformance.plan import Plan
+from resonate_core.conformance.player import Scene
+from resonate_core.conformance.scenes import times
 
 FAULTS = {
     "second_settle_conflicts": "PROTOCOL 3.3 promise.settle",
@@ -61,3 +64,23 @@ def test_a_server_that_was_slow_for_a_moment_has_none(monkeypatch: pytest.Monkey
         report = judge(url, Plan(("2026-04-01",), requests=0, patience=12_000))
     assert report.findings == (), report.text()
     assert report.tallies["2026-04-01"].judged["PROTOCOL 4 lease expiry"] >= 3, report.text()
+
+
+@pytest.mark.parametrize("dialect", ["2026-04-01", "2025-01-15"])
+def test_a_heartbeat_that_came_too_late_is_no_finding(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lease had ended when it arrived, which its reply does not show; what the task became was reported as a broken rule."""
+    scene = Scene("PROTOCOL 4 lease expiry", "a heartbeat", dialect, partial(times._heartbeat, 1000), 5000)
+    monkeypatch.setattr(judging, "_scenes", lambda *_: iter([scene]))
+    with faulty("heartbeats_come_late") as url:
+        report = judge(url, Plan((dialect,), requests=0, patience=12_000))
+    assert report.findings == (), report.text()
+    assert report.tallies[dialect].judged["PROTOCOL 4 lease expiry"] == 1, report.text()
+
+
+def test_messages_that_come_late_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = judging._all_scenes
+    monkeypatch.setattr(judging, "_scenes", lambda *given: [one for one in every(*given) if one.name.startswith("messages of")])
+    with faulty("messages_come_late") as url:
+        report = judge(url, Plan(("2026-04-01",), requests=0))
+    assert report.findings == (), report.text()
+    assert report.tallies["2026-04-01"].judged["PROTOCOL 5 messages"] == 3, report.text()

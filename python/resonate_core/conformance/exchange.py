@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,8 +98,15 @@ class JudgedServer(ServerClient):
         """Return the request with the token in its head."""
         return request if self.token is None else dict(request, head=dict(request["head"], auth=self.token))
 
-    def events(self, path: str, silence: float) -> list[dict[str, Any]]:
-        """Return the messages of a poll stream until none comes for this many seconds, or `timeout` is over.
+    def events(
+        self, path: str, silence: float, enough: Callable[[list[dict[str, Any]]], bool] = lambda found: False
+    ) -> list[dict[str, Any]]:
+        """Return the messages of a poll stream until they are enough, none comes for a while, or `timeout` is over.
+
+        Args:
+            path: The path of the stream.
+            silence: For how many seconds none comes, at the end.
+            enough: Whether these messages are all that is waited for.
 
         Raises:
             ResonateError: The server has no such stream.
@@ -117,6 +124,8 @@ class JudgedServer(ServerClient):
                         break
                     if line.startswith("data:"):
                         found.append(parsed(line[5:]))
+                        if enough(found):
+                            break
         except httpx.ReadTimeout:
             pass
         except (httpx.HTTPError, ValueError) as error:
