@@ -14,6 +14,7 @@ missing (tests/backends.py). The tier `fast` imports no module of the other tier
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import Counter
 from collections.abc import Iterable
@@ -128,7 +129,7 @@ OF_STORAGES = frozenset({"postgres", "pgbouncer"})
 """The parameters and fixtures of tests that need PostgreSQL."""
 
 DEALT: dict[str, str] = {
-    "integration/django/test_cases.py": "postgres",
+    "integration/django/test_cases.py": "sqlite",
     "integration/django/test_processes.py": "sqlite",
     "integration/django/test_shop.py": "postgres",
     "integration/fastapi/test_shop.py": "sqlite",
@@ -174,6 +175,7 @@ def wanted() -> str | None:
     return tier
 
 
+@functools.cache
 def of_path(path: Path) -> str:
     """The tier of a module, or of a folder as a whole."""
     try:

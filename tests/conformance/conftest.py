@@ -3,8 +3,9 @@
 The tier decides which ends (tests/tiers.py). A cell of a table judges the machine, so the fast tier runs it in memory; the modules of
 STORING, which write and search every table, judge a storage and run on SQLite too; those of OVER_A_SOCKET judge a server and run over a
 socket too. CI adds all storages and the app, and runs POOLED on PostgreSQL behind a pooler. `scripts/test --full` runs all tests on all
-ends. Three kinds run there alone: those about the shape of requests in durable stores, seven of eight cells of TABLES in durable stores
-and through the app, and four of five cells of each other test through the app and, unless it judges the storage, on PostgreSQL.
+ends. These run there alone: those about the shape of requests in durable stores, seven of eight cells of TABLES in durable stores and
+through the app, four of five cells of each other test through the app and on PostgreSQL (one of two if it judges the storage), two of
+three behind a pooler, and three of four of LARGE on the model.
 
 The reference model (`resonate_core.conformance.reference`) is one of the ends. A test of something that the model does not have has a
 marker, and does not run on it: `@pytest.mark.not_of_the_model("it has no typed calls")`.
@@ -121,11 +122,16 @@ def _is_of_the_model(test: pytest.Item) -> bool:
 def _share(item: pytest.Function, end: str) -> tuple[tuple[str, ...], int]:
     """The tests of which CI runs the first of each so many on an end, by a key that they have in common."""
     module = item.path.stem
+    if end == "reference":
+        return (module, item.originalname, end), 4 if item.originalname in LARGE else 1
+    if end == "pgbouncer":
+        return (module, item.originalname, end), 3
     if module in TABLES:
         return (module, end), 1 if end not in ("sqlite", "postgres", "http") else 8
     judges_the_storage = module in STORING and item.originalname not in OF_THE_MACHINE
-    sampled = end == "http" or (end == "postgres" and not judges_the_storage)
-    return (module, item.originalname, end), 5 if sampled else 1
+    if judges_the_storage:
+        return (module, item.originalname, end), {"http": 5, "postgres": 2}.get(end, 1)
+    return (module, item.originalname, end), 5 if end in ("http", "postgres") else 1
 
 
 @pytest.hookimpl(tryfirst=True)

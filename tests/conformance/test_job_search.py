@@ -147,13 +147,13 @@ def test_a_filter_that_is_none(client: JobClient, verb: str, filter: dict[str, A
 
 def test_a_thousand_a_request(store: Any) -> None:
     client = JobClient(store)
-    jobs = [{"id": f"{n:05}", "queue": "q", "type": "t"} for n in range(2_300)]
+    jobs = [{"id": f"{n:05}", "queue": "q", "type": "t"} for n in range(1_300)]
     client.send("job.enqueue_many", {"jobs": jobs}).must()
     pages = []
     while not pages or pages[-1]["more"]:
         pages.append(client.send("job.cancel", {"queue": "q"}).must().data)
         gone = sum(page["count"] for page in pages)
         assert client.state(f"{gone - 1:05}") == "cancelled"
-        assert gone == 2_300 or client.state(f"{gone:05}") == "pending"
-    assert [page["count"] for page in pages] == [1_000, 1_000, 300]
-    assert client.stats("q")["counts"]["cancelled"] == 2_300
+        assert gone == 1_300 or client.state(f"{gone:05}") == "pending"
+    assert [page["count"] for page in pages] == [1_000, 300]
+    assert client.stats("q")["counts"]["cancelled"] == 1_300

@@ -1,7 +1,7 @@
 """The number of examples of the random tests, and their seed.
 
 The tier of the run decides (tests/tiers.py): `fast` runs the profile `fast`, CI the profile `ci`, and `scripts/test --full` the profile
-`full`: the same tests with 2.5 times the examples of CI.
+`full`: the same tests with more than three times the examples of CI.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PROFILE = os.environ.get("RESONATE_PROPERTY_PROFILE", "long" if "RESONATE_PROPER
 SECONDS = float(os.environ.get("RESONATE_PROPERTY_SECONDS", "600")) if PROFILE == "long" else 0.0
 SEED = int(os.environ.get("RESONATE_PROPERTY_SEED") or secrets.randbelow(10**9))
 os.environ["RESONATE_PROPERTY_SEED"] = str(SEED)  # so that the workers of pytest-xdist use the same seed
-EXAMPLES = {"fast": 20, "dev": 60, "ci": 200, "full": 500, "long": 400, "mutants": 200}
+EXAMPLES = {"fast": 20, "dev": 60, "ci": 150, "full": 500, "long": 400, "mutants": 200}
 STEPS = {"fast": 40, "dev": 40, "ci": 40, "full": 40, "long": 70, "mutants": 40}
 OF_POSTGRES = 0.1
 """The share of the examples that runs on PostgreSQL, if the test is not marked `full`: a step there takes many round trips."""

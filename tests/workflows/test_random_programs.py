@@ -24,8 +24,8 @@ pytestmark = pytest.mark.timeout(1800)
 
 
 def tier_of(block: int) -> list[pytest.MarkDecorator]:
-    """The first block of seeds runs in each tier, one of four in CI."""
-    return [pytest.mark.full] if block % 4 else [pytest.mark.all] if block else []
+    """The first block of seeds runs in each tier, one of ten in CI."""
+    return [pytest.mark.full] if block % 10 else [pytest.mark.all] if block else []
 
 
 BLOCKS = [pytest.param(FIRST + block * EACH, id=f"first{block * EACH}", marks=tier_of(block)) for block in range(-(-SEEDS // EACH))]

@@ -19,9 +19,11 @@ from pathlib import Path
 import pytest
 
 import resonate_core as rc
+import tiers
 from integration.clients.server_process import ServerProcess
 
-ROUNDS, NODES, FAMILIES = 5, 12, 4
+ROUNDS = 5 if tiers.runs(tiers.FULL) else 3
+NODES, FAMILIES = 12, 4
 QUEUES = ("graphs", "families")
 POLICY = {"kind": "fixed", "intervals": [0]}
 
