@@ -33,7 +33,7 @@ def use(folder: Path, count: int, seconds: float) -> None:
 
 
 def test_a_few_files(tmp_path: Path) -> None:
-    use(tmp_path, 60, 300)
+    use(tmp_path, 40, 300)
 
 
 @pytest.mark.full

@@ -16,7 +16,7 @@ from property import profiles
 @only_linux
 @pytest.mark.parametrize("target", TARGETS)
 def test_random_replies(target: str) -> None:
-    run("use_replies", target, profiles.SEED, 12, 0)
+    run("use_replies", target, profiles.SEED, 8, 0)
 
 
 @only_linux

@@ -68,7 +68,7 @@ async def test_charged_once(resonate_world):
 
     resonate_world.worker("a", make_worker)
     resonate_world.worker("b", make_worker)
-    resonate_world.faults(crash=0.02)
+    resonate_world.faults(crash=0.1)
     resonate_world.always("charged once", lambda: len(charges) <= 1)
     resonate_world.store.jobs.enqueue("charge", "order-1", id="order-1")
     await resonate_world.settled("order-1", within="10 days")
