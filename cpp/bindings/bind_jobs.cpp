@@ -39,12 +39,14 @@ JobOrder order_of(PyObject* const* given) {
   return order;
 }
 
-JobRecord enqueue(const Jobs& self, PyObject* const* given) {
+JobEnqueue enqueue_of(PyObject* const* given) {
   JobOrder order = order_of<false>(given);
   order.id = optional_text(given[kId], "id");
   order.payload = value_of(given[kPayload], given[kHeaders], "payload");
-  return self.store->run_for_job(JobEnqueue{std::move(order)});
+  return JobEnqueue{std::move(order)};
 }
+
+JobRecord enqueue(const Jobs& self, PyObject* const* given) { return self.store->run_for_job(enqueue_of(given)); }
 
 // The parameters of enqueue_many; the last is `then`.
 std::vector<Parameter>& parameters_of_many() {
@@ -109,6 +111,11 @@ void bind_enqueue(py::class_<Jobs>& bound, const char* name, const char* payload
 }
 
 }  // namespace
+
+Request enqueue_request(const py::tuple& arguments, const py::dict& keywords) {
+  return KeywordMethod<&enqueue>::with_arguments(
+      arguments, keywords, [](PyObject* const* given) { return Request{.operation = enqueue_of(given)}; });
+}
 
 void bind_jobs(py::module_& module) {
   py::class_<Jobs> bound(module, "Jobs");

@@ -28,12 +28,17 @@ constexpr int kCallerOfFace = 3;  // requests() is called by made(), made() by t
 py::object maker_of(py::handle type, MadeRequests& made) {
   const auto store = std::make_shared<OpenStore>(made);
   const auto is = [type](py::handle other) { return type.is(other); };
-  if (is(py::type::of<Jobs>())) return py::cast(Jobs{store});  // graphs of jobs ask most often
   if (is(py::type::of<Promises>())) return py::cast(Promises{store});
   if (is(py::type::of<Tasks>())) return py::cast(Tasks{store});
   if (is(py::type::of<Schedules>())) return py::cast(Schedules{store});
+  if (is(py::type::of<Jobs>())) return py::cast(Jobs{store});
   if (is(py::type::of<Queues>())) return py::cast(Queues{store});
   throw py::type_error("type must be Promises, Tasks, Schedules, Jobs or Queues, got " + std::string(text_of(type)));
+}
+
+// Graphs of jobs ask for it once for each node, so it is made without an object that has the method.
+bool is_enqueue(py::handle type, py::handle name) {
+  return type.is(py::type::of<Jobs>()) && PyUnicode_Check(name.ptr()) && PyUnicode_CompareWithASCIIString(name.ptr(), "enqueue") == 0;
 }
 
 py::tuple written(const Request& request) {
@@ -43,12 +48,17 @@ py::tuple written(const Request& request) {
 }
 
 MadeList requests(const py::type& type, const Str& name, const Arguments& arguments, const Keywords& keywords) {
-  MadeRequests made;
-  const py::object maker = maker_of(type, made);
   if (!PyTuple_Check(arguments.ptr()) || !PyDict_Check(keywords.ptr()))
     throw py::type_error("arguments must be a tuple, and keywords a dict");
-  const py::object method = owned(into_python([&] { return PyObject_GetAttr(maker.ptr(), name.ptr()); }));
-  owned(into_python([&] { return PyObject_Call(method.ptr(), arguments.ptr(), keywords.ptr()); }));
+  MadeRequests made;
+  if (is_enqueue(type, name)) {
+    made.requests.push_back(
+        enqueue_request(py::reinterpret_borrow<py::tuple>(arguments), py::reinterpret_borrow<py::dict>(keywords)));
+  } else {
+    const py::object maker = maker_of(type, made);
+    const py::object method = owned(into_python([&] { return PyObject_GetAttr(maker.ptr(), name.ptr()); }));
+    owned(into_python([&] { return PyObject_Call(method.ptr(), arguments.ptr(), keywords.ptr()); }));
+  }
   py::list all;
   for (const Request& request : made.requests) {
     OpenStore::warn_of_tags(request.operation, kCallerOfFace);

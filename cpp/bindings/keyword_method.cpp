@@ -66,6 +66,17 @@ std::string signature_of(const char* method, const char* self_type, const Parame
   return line + ") -> " + result_type + "\n";
 }
 
+std::vector<PyObject*> given_of(const py::tuple& arguments, const py::dict& keywords) {
+  std::vector<PyObject*> given;
+  given.reserve(arguments.size() + keywords.size());
+  for (const py::handle one : arguments) given.push_back(one.ptr());
+  for (const auto& [name, one] : keywords) {
+    if (!PyUnicode_Check(name.ptr())) throw py::type_error("keywords must be strings");
+    given.push_back(one.ptr());
+  }
+  return given;
+}
+
 void add_method(py::handle type, const char* name, FastCall call, const std::string& signature) {
   // Python refers to it as long as the class lives. Its text is allocated as those of pybind11 are.
   auto* const definition = new PyMethodDef{name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)),

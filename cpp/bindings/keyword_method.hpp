@@ -39,6 +39,8 @@ void sort_arguments(const char* method, const Parameter* parameters, PyObject* c
                     PyObject* const* given, Py_ssize_t positional, PyObject* keywords, PyObject** places);
 std::string signature_of(const char* method, const char* self_type, const Parameter* parameters, const char* const* types,
                          std::size_t size, const char* result_type);
+// The arguments of a call one after the other, as FastCall takes them; the names of the last are the keys of the dict.
+std::vector<PyObject*> given_of(const py::tuple& arguments, const py::dict& keywords);
 // Puts the method into the class; for the life of the process.
 void add_method(py::handle type, const char* name, FastCall call, const std::string& signature);
 // The pending C++ exception as Python's.
@@ -148,14 +150,29 @@ class KeywordMethod<Function> {
                signature_of(name, type_name_of(type).c_str(), parameters.data(), types.data(), parameters.size(), result_type));
   }
 
+  // Returns body(given) with the arguments as the method would get them, without an object. Raises TypeError, as the method.
+  template <class Body>
+  static auto with_arguments(const py::tuple& arguments, const py::dict& keywords, Body body) {
+    const std::vector<PyObject*> given = given_of(arguments, keywords);
+    const py::object names = keywords.empty() ? py::object() : py::tuple(keywords);
+    return sorted(given.data(), PyTuple_GET_SIZE(arguments.ptr()), names.ptr(), body);
+  }
+
  private:
   static PyObject* call(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* keywords) noexcept {
     return guarded([&] {
-      std::array<PyObject*, kMostParameters> places;
-      std::fill_n(places.begin(), parameters_.size(), nullptr);
-      sort_arguments(name_, parameters_.data(), names_.data(), parameters_.size(), given, positional, keywords, places.data());
-      return result_of([&] { return Function(instance_of<Self>(self), places.data()); });
+      return sorted(given, positional, keywords, [self](PyObject* const* places) {
+        return result_of([&] { return Function(instance_of<Self>(self), places); });
+      });
     });
+  }
+
+  template <class Body>
+  static auto sorted(PyObject* const* given, Py_ssize_t positional, PyObject* keywords, Body body) {
+    std::array<PyObject*, kMostParameters> places;
+    std::fill_n(places.begin(), parameters_.size(), nullptr);
+    sort_arguments(name_, parameters_.data(), names_.data(), parameters_.size(), given, positional, keywords, places.data());
+    return body(static_cast<PyObject* const*>(places.data()));
   }
 
   static constexpr std::size_t kMostParameters = 64;

@@ -136,6 +136,8 @@ struct RecordRequest {
 
 // Runs envelopes, each on its own, and returns (status, data) of each.
 py::list answers_of_calls(const OpenStore& store, const py::list& envelopes);
+// The request of a call of Jobs.enqueue with these arguments, which is not run.
+Request enqueue_request(const py::tuple& arguments, const py::dict& keywords);
 // The requests of workers and of operators on jobs, each in a file of its own.
 void bind_claims(py::module_& module, py::class_<Jobs>& bound);
 void bind_job_inspection(py::class_<Jobs>& bound);

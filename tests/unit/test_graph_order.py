@@ -39,3 +39,25 @@ def test_a_node_that_waits_for_itself_is_a_circle(graph: rc.Graph) -> None:
     graph.add("b", "t", after=["a", "b"])
     with pytest.raises(rc.errors.Invalid, match="'b' waits for 'b'"):
         graph.enqueue()
+
+
+def test_a_node_of_two_graphs_has_the_id_and_the_tags_of_each(graph: rc.Graph) -> None:
+    node = rc.Node("t", tags={"own": "1"}, queue="q")
+    other = rc.Store(clock=rc.ManualClock()).jobs.graph("h")
+    graph.add("a", node)
+    other.add("b", node, after=["elsewhere"])
+    assert graph.made().data["jobs"] == [
+        {"id": "g:a", "queue": "q", "type": "t", "tags": {"own": "1", "resonate:graph": "g"}},
+    ]
+    assert other.made().data["jobs"] == [
+        {"id": "h:b", "queue": "q", "type": "t", "tags": {"own": "1", "resonate:graph": "h"}, "after": ["elsewhere"]},
+    ]
+    assert node.order == {"queue": "q", "type": "t", "tags": {"own": "1"}}
+
+
+def test_a_name_that_is_added_later_is_meant_by_an_earlier_node(graph: rc.Graph) -> None:
+    graph.add("a", "t", after="b")
+    assert graph.made().data["jobs"][0]["after"] == ["b"]
+    graph.add("b", "t")
+    assert names(graph) == ["b", "a"]
+    assert graph.made().data["jobs"][1]["after"] == ["g:b"]

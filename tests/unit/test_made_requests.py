@@ -177,3 +177,28 @@ def test_the_data_of_a_method_are_those_of_its_call(keywords: dict[str, Any]) ->
     assert data_of(_core.Promises.create, "a", **keywords) == call(_core.Promises.create, "a", **keywords).data
     options: dict[str, Any] = {"id": "a", "good_for": 5, "after": ["b"]}
     assert data_of(_core.Jobs.enqueue, "t", 1, **options) == call(_core.Jobs.enqueue, "t", 1, **options).data
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords"),
+    [
+        ((), {}),
+        (("mail", 1, "j"), {}),
+        (("mail",), {"type": "sms"}),
+        (("mail",), {"prioritty": 1}),
+        (("mail",), {"priority": "high"}),
+        ((b"mail",), {}),
+        (("mail", {1, 2}), {}),
+    ],
+)
+def test_the_request_of_an_enqueue_is_refused_as_the_call_is(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, rc.errors.Invalid)) as called:
+        rc.Store(clock=rc.ManualClock()).jobs.enqueue(*arguments, **keywords)
+    with pytest.raises(called.type) as asked:
+        _core.requests(_core.Jobs, "enqueue", arguments, keywords)
+    assert str(asked.value) == str(called.value)
+
+
+def test_keywords_of_a_request_are_strings() -> None:
+    with pytest.raises(TypeError, match="keywords must be strings"):
+        _core.requests(_core.Jobs, "enqueue", ("mail",), {1: 2})  # type: ignore[dict-item]

@@ -41,8 +41,9 @@ class GraphBuilder:
     def __init__(self, id: str | None = None) -> None:
         self.id = f"graph-{uuid.uuid4().hex}" if id is None else _text("id", id)
         self._orders: dict[str, Data] = {}
-        self._after: dict[str, list[tuple[str, bool]]] = {}
-        self._tags: Mapping[str, str] = {}  # of all jobs
+        self._after: dict[str, list[tuple[str, bool]]] = {}  # of the nodes that wait
+        self._mark = {GRAPH_TAG: self.id}  # shared by all jobs without other tags
+        self._tags: Mapping[str, str] = {}  # more tags of all jobs
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r} of {len(self)} nodes>"
@@ -97,12 +98,17 @@ class GraphBuilder:
         if name in self._orders:
             raise Invalid(f"name must be unique in graph {self.id!r}, got {name!r} twice")
         order = dict(node_of(task, payload, options).order if isinstance(task, Node) else order_of(task, payload, options))
+        id = self.id_of(name)
         if "id" in order:
-            raise Invalid(f"node {name!r} must not have an id of its own, got {order['id']!r}: its id is {self.id_of(name)!r}")
-        of_task = order.pop("after", ())
-        self._after[name] = references(of_task if after is None else after)
+            raise Invalid(f"node {name!r} must not have an id of its own, got {order['id']!r}: its id is {id!r}")
+        order["id"] = id
+        order["tags"] = {**order["tags"], **self._mark} if "tags" in order else self._mark
+        of_task = order.pop("after", None)
+        awaited = references(of_task if after is None else after) if after is not None or of_task else ()
+        if awaited:
+            self._after[name] = awaited
         self._orders[name] = order
-        return self.id_of(name)
+        return id
 
     def chain(self, *tasks: ToRun, after: After | None = None) -> Self:
         """Add nodes that run one after the other. Their names are "1", "2" and so on, by their place in the graph.
@@ -131,46 +137,44 @@ class GraphBuilder:
         """Return the orders by name, each behind those of the nodes that it waits for.
 
         Raises:
-            Invalid: Nodes wait for each other in a circle, or a text means a node and a job outside.
+            Invalid: Nodes wait for each other in a circle.
         """
-        names = {self.id_of(name): name for name in self._orders}
-        awaited: dict[str, list[str]] = {}
-        nodes: dict[str, list[str]] = {}
-        for name, after in self._after.items():
-            ids = [self.id_of(one) if by_name and one in self._orders else one for one, by_name in after]
-            awaited[name] = ids if len(ids) < 2 else list(dict.fromkeys(ids))
-            nodes[name] = [names[one] for one in awaited[name] if one in names]
-        common = {**self._tags, GRAPH_TAG: self.id}
-        return {name: self._order(name, awaited[name], common) for name in self._in_order(nodes)}
+        prefix, orders = self.id_of(""), self._orders
+        names = {order["id"]: name for name, order in orders.items()}
+        for name, after in self._after.items():  # a node that was added later may have the name that is meant
+            ids = [prefix + one if by_name and one in orders else one for one, by_name in after]
+            orders[name]["after"] = ids if len(ids) == 1 else list(dict.fromkeys(ids))
+        found = {names[id]: orders[names[id]] for id in self._in_order(names)}
+        if self._tags:
+            return {name: {**order, "tags": {**order["tags"], **self._tags}} for name, order in found.items()}
+        return found
 
-    def _in_order(self, nodes: Mapping[str, Sequence[str]]) -> Iterable[str]:
-        """Return the names, each behind those that it waits for, and those that can run at the same time together.
+    def _in_order(self, names: Mapping[str, str]) -> Iterable[str]:
+        """Return the ids, each behind those that it waits for, and those that can run at the same time together.
 
         A store has them near each other, so that it writes fewer pages when they run.
+
+        Args:
+            names: The names by ids.
 
         Raises:
             Invalid: Nodes wait for each other in a circle.
         """
         levels: dict[str, int] = {}
-        for name, before in nodes.items():
+        for id, name in names.items():
+            after = self._orders[name].get("after", ())
             try:
-                levels[name] = 1 + (levels[before[0]] if len(before) == 1 else max(map(levels.__getitem__, before), default=0))
+                levels[id] = 1 + max([levels[one] for one in after if one in names], default=0) if after else 1
             except KeyError:  # added before one that it waits for
                 break
         else:
-            return sorted(nodes, key=levels.__getitem__)
+            return sorted(names, key=levels.__getitem__)
+        nodes = {id: [one for one in self._orders[name].get("after", ()) if one in names] for id, name in names.items()}
         try:
             return list(TopologicalSorter(nodes).static_order())
         except CycleError as error:
-            circle = " waits for ".join(map(repr, reversed(error.args[1])))
+            circle = " waits for ".join(repr(names[id]) for id in reversed(error.args[1]))
             raise Invalid(f"nodes of graph {self.id!r} must not wait for each other in a circle: {circle}") from None
-
-    def _order(self, name: str, awaited: list[str], common: Mapping[str, str]) -> Data:
-        made = {**self._orders[name], "id": self.id_of(name)}
-        made["tags"] = {**made["tags"], **common} if "tags" in made else common
-        if awaited:
-            made["after"] = awaited
-        return made
 
     def made(self) -> EnqueueTogether[dict[str, Job]]:
         """Return the request. Its error names the refused node.
