@@ -46,7 +46,7 @@ struct JobMaker {
     maker.row.state = promise_of(state);
     maker.row.task = task_of(state);
     switch (state) {
-      case JobState::waiting: job.awaits = {"p"}; break;
+      case JobState::waiting: job.awaits = IdList({"p"}); break;
       case JobState::scheduled: job.process_at = maker.row.retry_at = 50; break;
       case JobState::pending:
         job.enqueued_at = 2;

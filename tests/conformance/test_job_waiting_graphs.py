@@ -89,6 +89,25 @@ def test_one_waits_for_many(client: JobClient) -> None:
     sound(client)
 
 
+def test_many_that_one_waits_for_end_in_one_request(client: JobClient) -> None:
+    """In an order of their own: the others stay in theirs."""
+    ids = [f"g{n:03}" for n in range(60)]
+    for id in ids:
+        client.enqueue(id, now=0).must()
+    versions = {job["id"]: job["version"] for job in client.claim(60, now=0, start=60).must()["jobs"]}
+    after(client, *ids)
+    ended = [*ids[30:35], *ids[:30], ids[58], ids[36]]
+    left = [id for id in ids if id not in ended]
+    client.send("job.complete_many", {"jobs": [{"id": id, "version": versions[id]} for id in ended]}, 2).must()
+    assert awaits(client) == left and client.job("j")["awaits"] == {"ids": left, "count": 23}
+    assert [callbacks(client, id) for id in ended] == [[]] * 37 and [callbacks(client, id) for id in left] == [["j"]] * 23
+    assert [kept_by(client, id) for id in ended] == [["j"]] * 37
+    sound(client)
+    client.send("job.complete_many", {"jobs": [{"id": id, "version": versions[id]} for id in left]}, 3).must()
+    assert client.job("j")["state"] == "pending" and awaits(client) == []
+    sound(client)
+
+
 # --- while it waits -----------------------------------------------------------------------------------------------------
 def test_a_waiting_job_holds_its_key_and_no_place(client: JobClient) -> None:
     gates(client, "a")

@@ -17,6 +17,7 @@
 
 #include "resonate/box.hpp"
 #include "resonate/fields.hpp"
+#include "resonate/id_list.hpp"
 #include "resonate/values.hpp"
 
 namespace resonate {
@@ -175,6 +176,9 @@ template <template <class...> class Template, class T>
 inline constexpr bool kIsA = false;
 template <template <class...> class Template, class... Arguments>
 inline constexpr bool kIsA<Template, Template<Arguments...>> = true;
+
+template <class T>
+inline constexpr bool kIsList = kIsA<std::vector, T> || std::is_same_v<T, IdList>;
 
 template <class T>
 inline constexpr Presence kUsualPresence =

@@ -302,7 +302,7 @@ struct Job final : Counted {
   std::int64_t restarts = 0;          // how many runs of it have ended with start_over
   Shared<const SharedValue> args;     // of the present run, if it is not the first
   // What a waiting job lacks; never empty then. Without `until` it waits for the rest of `after`.
-  std::vector<std::string> awaits;
+  IdList awaits;
   std::optional<Until> until;
   std::int64_t more_awaits = 0;        // of a record out of a reply, which has the first of `awaits` alone: how many more it lacks
   Instant first_enqueued_at = kUnset;  // enqueued_at of the first attempt that was suspended: its place among the claims

@@ -107,7 +107,7 @@ class DescribedReader {
       to = shared_text(std::string(read_text(node, path)));
     } else if constexpr (std::is_same_v<M, Shared<const SharedValue>>) {
       to = Shared<const SharedValue>(new SharedValue(read_value(node, path)));
-    } else if constexpr (kIsA<std::vector, M>) {
+    } else if constexpr (kIsList<M>) {
       elements<T, I>(to, node, path);
     } else if constexpr (kIsA<Shared, M>) {
       auto made = make_shared_value<std::remove_cvref_t<decltype(*to)>>();
@@ -120,13 +120,13 @@ class DescribedReader {
     }
   }
 
-  template <class T, std::size_t I, class E>
-  void elements(std::vector<E>& to, const Node& node, const Path& path) const {
+  template <class T, std::size_t I, class List>
+  void elements(List& to, const Node& node, const Path& path) const {
     if (node.type() != NodeType::array) refuse_type(node, path, "an array");
     std::ptrdiff_t index = 0;
     node.each_element([&](Node element) {
       const Path at(index++, &path);
-      if constexpr (std::is_same_v<E, QueueChoice>) {
+      if constexpr (std::is_same_v<typename List::value_type, QueueChoice>) {
         if (element.type() == NodeType::string) return to.push_back({std::string(element.text()), {}});
         if (element.type() != NodeType::object) refuse_type(element, at, "the name of a queue, or an object of name and weight");
       }

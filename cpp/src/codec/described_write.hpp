@@ -105,7 +105,7 @@ class DescribedWriter {
       encode_strings(sink_, from);
     } else if constexpr (std::is_enum_v<M>) {
       sink_.string(name_of(from));
-    } else if constexpr (kIsA<std::vector, M>) {
+    } else if constexpr (kIsList<M>) {
       sink_.begin_array();
       for (const auto& element : from) value<T, I>(element);
       sink_.end_array();

@@ -263,7 +263,7 @@ void suspend_job(WorkingSet& set, WorkingSet::Entry& entry, std::vector<std::str
     close_attempt(job, Outcome::suspended, now, nullptr);
     move(job, JobEvent::suspend);
     clear_claim(job);
-    job.awaits = std::move(awaits);
+    job.awaits = IdList(std::move(awaits));
     job.until = until;
     clear_task(row, TaskState::suspended);
   });

@@ -60,7 +60,7 @@ std::vector<std::string> ids_of(const std::vector<RowEntry*>& entries) {
 }
 
 void leave_awaits(WorkingSet& set, WorkingSet::Entry& job, bool cancelled) {
-  const std::vector<std::string> awaits = job.now->job->awaits;
+  const IdList awaits = job.now->job->awaits;
   if (awaits.empty()) return;
   std::vector<Lookup<RowRef>> rows;
   std::vector<EdgeLookup> edges;
@@ -96,12 +96,14 @@ bool wake_job(WorkingSet& set, WorkingSet::Entry& waiting, const Row& settled, I
   }
   if (job.awaits.size() > 1 && job.until != Until::any && !(job.until && failed)) {
     const auto place = lacked - job.awaits.begin();
-    std::vector<std::string>& awaits = edit_job(set.edit(waiting)).awaits;
+    IdList& awaits = edit_job(set.edit(waiting)).awaits;
     awaits.erase(awaits.begin() + place);
     set.touched(waiting);
   } else if (!job.until && job.process_at > now) {
     postpone_job(set, waiting);
   } else {
+    // Of the last one that it lacks, the callback has just been drained: the job has none to take back.
+    if (job.awaits.size() == 1) edit_job(set.edit(waiting)).awaits.clear();
     make_ready(set, waiting, JobEvent::wake, now);
   }
   return true;

@@ -273,7 +273,7 @@ Reply Machine::enqueue(JobOrder& order) {
   } else if (fails || !awaited.pending.empty()) {
     job->state = JobState::waiting;
     if (process_at != kUnset) job->process_at = process_at;
-    job->awaits = ids_of(awaited.pending);
+    job->awaits = IdList(ids_of(awaited.pending));
     row.task = TaskState::suspended;
   } else if (process_at > now_) {
     job->state = JobState::scheduled;
