@@ -50,6 +50,7 @@ void EdgeOverlay::clear() {
   last_line_ = nullptr;
   clear_used(cancelled_with_, removed_apart_, states_, added_, removed_);
   added_mark_ = removed_mark_ = 0;
+  removed_own_ = false;
 }
 
 void EdgeOverlay::note(std::span<const EdgeLookup> loaded) {
@@ -109,7 +110,12 @@ void EdgeOverlay::remove_first(const EdgeRef& edge) {
   Line& line = line_of(edge->kind, edge->owner);
   line.consumed = edge->seq;
   ++(is_own(*edge) ? line.next : line.next_stored);
+  note_removed(edge);
+}
+
+void EdgeOverlay::note_removed(const EdgeRef& edge) {
   state_of(*edge) = nullptr;
+  removed_own_ = removed_own_ || is_own(*edge);
   removed_.push_back(edge);
 }
 
@@ -134,8 +140,7 @@ EdgeRef EdgeOverlay::first_cancelled_with(std::string_view awaiter) {
 
 void EdgeOverlay::remove(const EdgeRef& edge) {
   removed_apart_.insert(edge->seq);
-  state_of(*edge) = nullptr;
-  removed_.push_back(edge);
+  note_removed(edge);
 }
 
 bool EdgeOverlay::any(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted) {
@@ -151,13 +156,13 @@ bool EdgeOverlay::any(EdgeKind kind, std::string_view owner, const std::function
 }
 
 void EdgeOverlay::finish(Changes& changes) {
-  if (!removed_.empty()) {
+  if (removed_own_) {
     std::erase_if(added_, [this](const EdgeRef& edge) {
       return edge->seq <= known_line(edge->kind, edge->owner)->consumed || removed_apart_.contains(edge->seq);
     });
     std::erase_if(removed_, [this](const EdgeRef& edge) { return is_own(*edge); });
-    std::swap(changes.edges_removed, removed_);
   }
+  if (!removed_.empty()) std::swap(changes.edges_removed, removed_);
   if (!added_.empty()) std::swap(changes.edges_added, added_);
 }
 

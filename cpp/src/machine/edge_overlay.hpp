@@ -78,6 +78,7 @@ class EdgeOverlay {
   EdgeRef& state_of(const Edge& edge);
   Line& line_of(EdgeKind kind, std::string_view owner);
   const Line* known_line(EdgeKind kind, std::string_view owner) const;
+  void note_removed(const EdgeRef& edge);
   bool read(Line& line, EdgeRange range);
   bool is_own(const Edge& edge) const noexcept { return edge.seq > last_stored_; }
 
@@ -95,6 +96,7 @@ class EdgeOverlay {
   std::vector<EdgeRef> removed_;
   std::size_t added_mark_ = 0;
   std::size_t removed_mark_ = 0;
+  bool removed_own_ = false;  // removed_ has an edge of added_
 };
 
 }  // namespace resonate

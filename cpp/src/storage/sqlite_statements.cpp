@@ -11,9 +11,9 @@ namespace resonate {
 
 namespace {
 
-std::string repeated(const std::string& text, std::size_t count) {
+std::string repeated(const std::string& text, std::size_t count, const char* between = ",") {
   std::string all = text;
-  for (std::size_t i = 1; i < count; ++i) all.append(",").append(text);
+  for (std::size_t i = 1; i < count; ++i) all.append(between).append(text);
   return all;
 }
 
@@ -34,6 +34,11 @@ std::string update_by(const std::string& table, std::span<const SqlColumn> colum
 }
 
 std::string update_row(std::span<const SqlColumn> columns) { return update_by("resonate_promises", columns, "id"); }
+
+// SQLite searches each of them by the primary key.
+std::string delete_edges(std::size_t count) {
+  return "DELETE FROM resonate_edges WHERE " + repeated("(kind = ? AND owner = ? AND seq = ?)", count, " OR ");
+}
 
 std::string text_of(Sql which) {
   const auto rows = [] { return select_from("resonate_promises", kRowColumns); };
@@ -89,7 +94,8 @@ std::string text_of(Sql which) {
     case Sql::insert_edge: return "INSERT " + insert_into("resonate_edges", joined(kEdgeColumns, kEdgeKeys));
     case Sql::insert_edges:
       return "INSERT OR ROLLBACK " + insert_into("resonate_edges", joined(kEdgeColumns, kEdgeKeys), kRowsAtOnce);
-    case Sql::delete_edge: return "DELETE FROM resonate_edges WHERE kind = ? AND owner = ? AND seq = ?";
+    case Sql::delete_edge: return delete_edges(1);
+    case Sql::delete_edges: return delete_edges(kRowsAtOnce);
     case Sql::messages: return messages() + "seq > ? ORDER BY seq LIMIT ?";
     case Sql::messages_to: return messages() + "address = ? AND seq > ? ORDER BY seq LIMIT ?";
     case Sql::messages_to_prefix: return messages() + "(address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";

@@ -62,6 +62,7 @@ enum class Sql : std::uint8_t {
   insert_edge,
   insert_edges,
   delete_edge,
+  delete_edges,
   messages,
   messages_to,
   messages_to_prefix,  // addresses from the prefix on: the reader stops at the first address without the prefix

@@ -108,8 +108,9 @@ void SqliteStorage::write_all(const Changes& changes) {
     query(Sql::replace_hour).text(ended.queue).integer(ended.counted.hour).copied(hour_to_json(ended.counted)).run();
     query(Sql::delete_hours).text(ended.queue).integer(change.kept_from).run();  // the ended hour, too, if it is that old
   }
-  for (const EdgeRef& edge : changes.edges_removed)
-    query(Sql::delete_edge).integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).run();
+  write_each(changes.edges_removed, Sql::delete_edge, Sql::delete_edges, [](Query& query, const Edge& edge) {
+    query.integer(static_cast<std::int64_t>(edge.kind)).text(edge.owner).integer(edge.seq);
+  });
   write_each(changes.edges_added, Sql::insert_edge, Sql::insert_edges, bind_edge<Query>);
   std::int64_t messages = known_.messages + static_cast<std::int64_t>(changes.messages_added.size());
   for (const std::int64_t seq : changes.messages_removed) messages -= query(Sql::delete_message).integer(seq).run_counted();
