@@ -82,7 +82,9 @@ Exchanged exchange(const Jobs& self, const Completions& completed, const Held& s
                    const OptionalInt& count, const Str& worker, const DurationArgument& lease, const OptionalDuration& run_lease,
                    const OptionalBool& strict, const OptionalInt& start) {
   std::vector<Request> requests;
-  const auto add = [&requests](auto&& operation) { requests.push_back({.operation = std::move(operation)}); };
+  const auto add = [&requests](auto&& operation) {
+    requests.push_back({.operation = std::move(operation), .statuses_only = true});
+  };
   if (JobCompleteMany many = completions_of(completed); !many.jobs.empty()) add(std::move(many));
   const bool completes = !requests.empty();
   if (JobStartMany many{.jobs = held<JobRef>(started, "started"), .lease = optional_duration(run_lease, "run_lease")};

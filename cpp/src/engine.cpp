@@ -128,6 +128,7 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   WorkingSet& set = transaction.set;
   if (trace_)
     if (JobFilter* const filter = choosing_filter(request.operation)) filter->chosen_ids.reset();
+  if (trace_) request.statuses_only = false;  // a trace has whole replies
   std::optional<Request> kept;
   if (trace_ || options_.check) kept = request;  // the machine moves values out of the request
   if (!read && transaction.shared) {

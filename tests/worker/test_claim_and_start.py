@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import threading
 from collections import deque
 from typing import Any
@@ -286,3 +288,20 @@ def test_a_claim_starts_nothing_in_the_slot_of_a_job_that_waits(store: rc.Store)
     assert (client.claims, client.started) == ([(1, 0), (3, 1)], [1])
     assert [store.jobs.get(job.id).state for job in jobs] == ["running", "running", "claimed", "claimed"]
     assert (len(second.started), len(second.claimed)) == (2, 2)
+
+
+def test_a_recording_has_the_jobs_that_a_round_starts_and_completes() -> None:
+    """The worker reads the statuses alone."""
+    store = rc.Store(clock=rc.ManualClock())
+    store.jobs.enqueue_many("t", [1, 2], ids=["a", "b"])
+    store.jobs.claim("default", 2, worker="w", lease=1000, start=1)
+    lines = io.StringIO()
+    with store.record(lines):
+        client = StoreClient(store)
+        exchanged = client.exchange([("a", 1, "done")], [("b", 1)], Claim("default", 0, "w", 1000, 1000, False, 0))
+    assert (exchanged.completed, exchanged.started) == ([200], [200])
+    replies = {
+        line["kind"]: line["res"] for line in map(json.loads, lines.getvalue().splitlines()) if line["kind"].endswith("_many")
+    }
+    states = {kind: [item["job"]["state"] for item in reply["data"]["jobs"]] for kind, reply in replies.items()}
+    assert states == {"job.complete_many": ["completed"], "job.start_many": ["running"]}

@@ -263,6 +263,9 @@ struct Request {
   // Restricts the records that a request finds by itself (a search, a preload, all leases of a pid) to ids with this prefix. The
   // server checks the ids that the request names.
   std::string scope{};
+  // The caller reads the statuses of the jobs that the reply lists, but not the jobs, which are left out. The steps that follow
+  // change a row in place if no reply refers to it; otherwise they copy it.
+  bool statuses_only = false;
 };
 
 // Returns whether the request stores nothing and is followed by no internal steps.

@@ -309,7 +309,9 @@ Reply Machine::enqueue(JobOrder& order) {
   return answer(*entry);
 }
 
-JobReply::Item Machine::item_of(Reply reply) const { return {reply.status, std::move(reply.error), shown_at(reply.promise, now_)}; }
+JobReply::Item Machine::item_of(Reply reply) const {
+  return {reply.status, std::move(reply.error), statuses_only_ ? nullptr : shown_at(reply.promise, now_)};
+}
 
 Reply Machine::run(JobEnqueue& request) { return enqueue_requested(*request.order); }
 

@@ -25,7 +25,9 @@ class Machine {
       : set_(set), now_(now), dialect_(dialect), rules_(rules(options.rules, dialect)), options_(options), scope_(scope) {}
   // For one request.
   Machine(WorkingSet& set, Instant now, const Request& request, const Options& options)
-      : Machine(set, now, resonate::dialect(request.dialect), options, request.scope) {}
+      : Machine(set, now, resonate::dialect(request.dialect), options, request.scope) {
+    statuses_only_ = request.statuses_only;
+  }
 
   // Runs a validated request, and moves values out of it. The rows of the reply are as in shown_at().
   Reply run(Operation& operation);
@@ -192,6 +194,7 @@ class Machine {
   const Rules& rules_;
   const Options& options_;
   std::string_view scope_;
+  bool statuses_only_ = false;
 };
 
 // Makes the task pending, for requests and steps.
