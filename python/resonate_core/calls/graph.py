@@ -41,7 +41,7 @@ class GraphBuilder:
     def __init__(self, id: str | None = None) -> None:
         self.id = f"graph-{uuid.uuid4().hex}" if id is None else _text("id", id)
         self._orders: dict[str, Data] = {}
-        self._after: dict[str, list[tuple[str, bool]]] = {}  # of the nodes that wait
+        self._after: dict[str, str | list[tuple[str, bool]]] = {}  # of the nodes that wait: a text, or references
         self._mark = {GRAPH_TAG: self.id}  # shared by all jobs without other tags
         self._tags: Mapping[str, str] = {}  # more tags of all jobs
 
@@ -103,10 +103,11 @@ class GraphBuilder:
             raise Invalid(f"node {name!r} must not have an id of its own, got {order['id']!r}: its id is {id!r}")
         order["id"] = id
         order["tags"] = {**order["tags"], **self._mark} if "tags" in order else self._mark
-        of_task = order.pop("after", None)
-        awaited = references(of_task if after is None else after) if after is not None or of_task else ()
-        if awaited:
+        awaited = order.pop("after", None) if after is None else after
+        if isinstance(awaited, str):  # mostly
             self._after[name] = awaited
+        elif awaited is not None:
+            self._after[name] = references(awaited)
         self._orders[name] = order
         return id
 
@@ -142,8 +143,11 @@ class GraphBuilder:
         prefix, orders = self.id_of(""), self._orders
         names = {order["id"]: name for name, order in orders.items()}
         for name, after in self._after.items():  # a node that was added later may have the name that is meant
-            ids = [prefix + one if by_name and one in orders else one for one, by_name in after]
-            orders[name]["after"] = ids if len(ids) == 1 else list(dict.fromkeys(ids))
+            if isinstance(after, str):
+                orders[name]["after"] = [prefix + after if after in orders else after]
+            elif after:
+                ids = [prefix + one if by_name and one in orders else one for one, by_name in after]
+                orders[name]["after"] = list(dict.fromkeys(ids))
         found = {names[id]: orders[names[id]] for id in self._in_order(names)}
         if self._tags:
             return {name: {**order, "tags": {**order["tags"], **self._tags}} for name, order in found.items()}
