@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,10 +22,16 @@ class Crash(KeyboardInterrupt):
 
     def __init__(self) -> None:
         super().__init__()
-        try:
-            self.tasks = list(asyncio.all_tasks(asyncio.get_running_loop()))
-        except RuntimeError:
-            self.tasks = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        with contextlib.suppress(RuntimeError):
+            self._loop = asyncio.get_running_loop()
+            self._tasks = asyncio.all_tasks(self._loop)
+
+    @property
+    def tasks(self) -> set[asyncio.Task[Any]]:
+        """The tasks, with those that others have begun before the event loop stood still."""
+        return self._tasks if self._loop is None else self._tasks | asyncio.all_tasks(self._loop)
 
 
 def bury(tasks: Iterable[asyncio.Task[Any]], parked: Iterable[object] = ()) -> None:

@@ -271,12 +271,23 @@ class _Loop:
             self._loop = asyncio.new_event_loop()
         return self._loop.run_until_complete(coroutine)
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_raised: object) -> None:
         if self._loop is not None:
             try:
+                if kind is KeyboardInterrupt:  # Ctrl-C, which left handlers where they were
+                    _cancel_all(self._loop)
                 self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             finally:
                 self._loop.close()
+
+
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel the tasks of an event loop, and run them to their ends, as `asyncio.run` does."""
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks))
 
 
 def _runs_a_loop() -> bool:
