@@ -20,6 +20,7 @@ from typing import Any
 
 from ...worker.workflows.branches import Branch, Branches
 from ...worker.workflows.driver import AsyncRun
+from ...worker.workflows.foreign import InContext
 from ...worker.workflows.scope import Scope
 
 __all__ = ["abandon"]
@@ -56,6 +57,7 @@ _LEADING = frozenset(
         Branches,  # of a workflow: their coroutines may not have begun
         Branch,
         Scope,
+        InContext,  # of a step with a timeout, which may not have begun
         AsyncRun,  # its code may wait for nothing just now
     ]
 )

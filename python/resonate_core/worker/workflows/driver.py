@@ -264,6 +264,9 @@ class AsyncRun(WaitingRun):
                 if under_way.done() and not under_way.cancelled():  # the function has raised it
                     raise
                 raise StepTimeout(step.name, step.timeout) from error
+            finally:
+                if isinstance(made, InContext):
+                    made.close()  # its task may have been cancelled before it began
         except BaseException as error:
             if span is not None:
                 span.failed(error)
