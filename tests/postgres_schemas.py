@@ -18,15 +18,18 @@ import postgres_server
 
 
 def without_children(schema: str) -> str:
-    """SQL that takes from a schema what versions 9 and 10 change, for tests that lead a schema back to an earlier version."""
+    """SQL that takes from a schema what versions 9 to 11 change, for tests that lead a schema back to an earlier version."""
     columns = {
         "promises": ("parent", "child_kind", "child_number", "open_in"),
-        "counters": ("due_mark", "claim_marks"),
+        "counters": ("due_mark", "claim_marks", "folded", "numbers_taken"),
         "writers": ("seen",),
     }
     dropped = {table: ", ".join(f"DROP COLUMN IF EXISTS {column}" for column in names) for table, names in columns.items()}
     drops = "".join(f"ALTER TABLE {schema}.{table} {drops};" for table, drops in dropped.items())
-    return drops + f"DROP SEQUENCE {schema}.shared_commits; ALTER TABLE {schema}.counters RENAME COLUMN seen TO now; "
+    renames = "".join(
+        f"ALTER TABLE {schema}.counters RENAME COLUMN {new} TO {old}; " for new, old in (("seen", "now"), ("jobs_made", "jobs"))
+    )
+    return drops + f"DROP TABLE {schema}.queue_deltas; DROP SEQUENCE {schema}.shared_commits, {schema}.job_numbers; " + renames
 
 
 SETTINGS = """

@@ -1,7 +1,7 @@
 """Measures a fleet of workers on one database: what an enqueued job costs it while it is idle, when the job starts, and jobs/s.
 
     PYTHONPATH=tests python -m bench.postgres.fleet [--workers 48] [--processes 4] [--rate 20] [--seconds 20] [--latency 1] [--idle 10]
-    PYTHONPATH=tests python -m bench.postgres.fleet --busy 1 4 16 48 [--snapshot] [--seconds 20] [--latency 1]
+    PYTHONPATH=tests python -m bench.postgres.fleet --busy 1 4 16 48 [--snapshot] [--seconds 20] [--latency 1] [--writers auto]
 
 Each worker has a store of its own, so connections of its own; some processes hold the workers. One more process enqueues jobs one by
 one, at a rate. All connections pass a relay that adds the latency of a network. "Idle" is the processor time of the database server
@@ -76,6 +76,10 @@ def _database(server: Any, name: str) -> str:
     return url
 
 
+def _with_writers(url: str, writers: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}writers={writers}"
+
+
 def _shares(workers: int, processes: int) -> list[int]:
     """How many of the workers each process has."""
     return [workers // processes + (number < workers % processes) for number in range(processes)]
@@ -109,7 +113,8 @@ def measure(server: Any, given: argparse.Namespace) -> dict[str, float]:
     """The figures of one fleet."""
     url = _database(server, "fleet")
     context = multiprocessing.get_context("spawn")
-    with relayed(url, given.latency) as relayed_url:
+    with relayed(url, given.latency) as plain_url:
+        relayed_url = _with_writers(plain_url, given.writers)
         barrier, ended, found = context.Barrier(given.processes + 1), context.Event(), context.Queue()
         shares = _shares(given.workers, given.processes)
         fleet = [context.Process(target=work, args=(relayed_url, share, barrier, ended, found)) for share in shares]
@@ -176,7 +181,8 @@ def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[f
     url = _database(server, f"busy{workers}")
     context = multiprocessing.get_context("spawn")
     processes = min(given.processes, workers)
-    with relayed(url, given.latency) as relayed_url:
+    with relayed(url, given.latency) as plain_url:
+        relayed_url = _with_writers(plain_url, given.writers)
         barrier, ended, found = context.Barrier(processes + 2), context.Event(), context.Queue()
         counts = [context.Value("q", 0) for _ in range(processes)]
         fleet = [
@@ -223,6 +229,9 @@ def main() -> int:
     parser.add_argument("--patience", type=float, default=60, help="seconds to wait for the last jobs (default 60)")
     parser.add_argument("--busy", type=int, nargs="+", default=[], help="measure fleets of so many workers with a backlog instead")
     parser.add_argument("--snapshot", action="store_true", help="with --busy: also while another client keeps a snapshot open")
+    parser.add_argument(
+        "--writers", default="auto", help="whether processes write beside each other: auto, shared, alone (default auto)"
+    )
     given = parser.parse_args()
     settings = {"max_connections": str(20 + 6 * max([given.workers, *given.busy]))}
     with postgres_server.running(durable=True, settings=settings) as server:

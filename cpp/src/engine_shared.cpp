@@ -15,23 +15,48 @@ namespace resonate {
 
 namespace {
 
+// Whether a new job needs its own row alone, and the settings of its queue.
+bool is_local_order(const JobOrder& order) { return !order.after && !order.parent && !order.unique_key && !order.group; }
+
 // Whether a request mostly needs the row that it names, and nothing else. A promise with a target is dispatched by a message, and a
-// cancelled one looks for jobs that are cancelled with it.
+// cancelled one looks for jobs that are cancelled with it. A claim of one queue decides between no two, and one without a scope
+// takes all jobs that it locks.
 bool is_local(const Request& request) {
   if (std::holds_alternative<PromiseGet>(request.operation)) return true;
   if (const auto* const create = std::get_if<PromiseCreate>(&request.operation))
     return target_of(create->tags, dialect(request.dialect)) == nullptr;
   if (const auto* const settle = std::get_if<PromiseSettle>(&request.operation))
     return promise_state_named(settle->state) != PromiseState::rejected_canceled;
-  return false;
+  if (const auto* const enqueue = std::get_if<JobEnqueue>(&request.operation)) return is_local_order(*enqueue->order);
+  if (const auto* const many = std::get_if<JobEnqueueMany>(&request.operation))
+    return !many->atomic && std::ranges::all_of(many->orders, is_local_order);
+  if (const auto* const claim = std::get_if<JobClaim>(&request.operation))
+    return claim->queues.size() == 1 && request.scope.empty();
+  return std::visit([]<class Asked>(const Asked&) { return is_of_holder<Asked>; }, request.operation);
+}
+
+// Whether the request creates a row or makes a job claimable. In a transaction that claims it would come after others by one and
+// before them by the other.
+bool makes_rows(const Operation& operation) {
+  return std::holds_alternative<PromiseCreate>(operation) || std::holds_alternative<JobEnqueue>(operation) ||
+         std::holds_alternative<JobEnqueueMany>(operation) || std::holds_alternative<JobRelease>(operation);
 }
 
 }  // namespace
 
 bool Engine::may_share(const Caller& first, const Caller& last) const {
   if (!storage_->shares_writes() || trace_) return false;  // a recording has the states that other processes have made
+  const std::string* claimed = nullptr;
+  bool makes = false;
   for (const Caller* one = &first;; one = one->next) {
-    if (!std::ranges::all_of(one->requests, is_local)) return false;
+    for (const Request& request : one->requests) {
+      if (!is_local(request)) return false;
+      const auto* const claim = std::get_if<JobClaim>(&request.operation);
+      if (claim && claimed && *claimed != claim->queues.front().name) return false;  // claims are in one order only in one queue
+      if (claim) claimed = &claim->queues.front().name;
+      makes = makes || makes_rows(request.operation);
+    }
+    if (claimed && makes) return false;
     if (std::ranges::any_of(one->nows, [](const auto& now) { return now.has_value(); })) return false;
     if (one == &last) return true;
   }
@@ -43,12 +68,12 @@ bool Engine::run_shared(Caller& first, const Caller& last, Plan& plan) {
   constexpr int kTries = 3;  // others may create the same rows
   for (int left = kTries; left > 0; --left) {
     try {
-      plan.expect(*storage_);
+      plan.expect(*storage_, Access::shared);
       Scope transaction(*this, Access::shared);
       const Uninterrupted uninterrupted;
       const Instant now = present();
       if (storage_->first_due() <= now) return false;
-      plan.load(transaction->set);
+      plan.load(transaction->set, Access::shared);
       std::vector<std::vector<Reply>> replies;
       for (const Caller* one = &first;; one = one->next) {
         std::vector<Request> copies(one->requests.begin(), one->requests.end());  // the machine moves values out of them

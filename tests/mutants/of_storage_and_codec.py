@@ -128,8 +128,8 @@ MUTANTS = [
     Mutant(
         "a writer that shares does not lock its rows",
         "storage",
-        'case PostgresQuery::lock_rows: return «rows + "id = ANY (?::text[]) ORDER BY id FOR UPDATE"»;',
-        'rows + "id = ANY (?::text[]) ORDER BY id"',
+        'rows + «"id = ANY ($1::text[]) AND enqueued_at IS NULL ORDER BY id FOR UPDATE) SELECT "»',
+        '"id = ANY ($1::text[]) AND enqueued_at IS NULL ORDER BY id) SELECT "',
     ),
     Mutant(
         "a writer that shares does not keep out who must be alone",

@@ -27,6 +27,7 @@ TABLES = [
     "messages",
     "queues",
     "queue_hours",
+    "queue_deltas",
     "counters",
     "writers",
     "inbox",
@@ -40,10 +41,10 @@ OTHERS = {
         "CREATE TEMP TABLE write_lock (LIKE {schema}.write_lock INCLUDING ALL)",
         "INSERT INTO pg_temp.write_lock SELECT * FROM {schema}.write_lock",
         "CREATE TEMP TABLE counters (LIKE {schema}.counters INCLUDING ALL)",
-        "INSERT INTO pg_temp.counters SELECT version, sequence, seen + 1000000000000000, dropped, jobs, messages FROM {schema}.counters",
+        "INSERT INTO pg_temp.counters SELECT version, sequence, seen + 1000000000000000, dropped, jobs_made, messages FROM {schema}.counters",
     ],
     "a view": ["CREATE TEMP VIEW promises AS SELECT * FROM {schema}.promises WHERE false"],
-    "a sequence": ["CREATE TEMP SEQUENCE writer_ids"],
+    "sequences": [f"CREATE TEMP SEQUENCE {name}" for name in ("writer_ids", "shared_commits", "job_numbers")],
     "types": [
         f"CREATE DOMAIN pg_temp.{name} AS pg_catalog.{of} CHECK (VALUE IS NULL)"
         for name, of in (

@@ -150,6 +150,17 @@ struct Lookups {
   std::span<MessageLookup> messages = {};
 };
 
+// What requests on jobs need besides the records that they name.
+struct ClaimLookup {
+  std::string_view queue;
+  std::size_t most = 0;  // jobs that the claims of the batch take from the queue
+};
+struct JobLookups {
+  bool any = false;                          // whether there is such a request
+  std::size_t without_id = 0;                // new jobs that get an id
+  std::span<const ClaimLookup> claims = {};  // each queue once
+};
+
 // shared: a transaction that writes beside those of other processes. It may change the rows that it expects, and use nothing else.
 enum class Access : std::uint8_t { read, write, shared };
 
@@ -176,7 +187,7 @@ class Storage {
 
   // The next transaction will load these records, some of which may not exist. A remote back end fetches them while it begins, in
   // the same round trip. The keys must outlive the call of begin().
-  virtual void expect(const Lookups& /*records*/) {}
+  virtual void expect(const Lookups& /*records*/, const JobLookups& /*jobs*/ = {}) {}
   // Returns whether requests on few rows should now run with Access::shared: other processes write to it.
   virtual bool shares_writes() const noexcept { return false; }
   // Begins a transaction: until end(), all reads see one state. If other processes can write the same rows, Access::write admits
@@ -187,6 +198,10 @@ class Storage {
 
   // Outside a transaction: those of the last one.
   virtual Counters counters() = 0;
+
+  // Returns the number of a new job if the transaction shares: no other one gets it, and the commit throws RunAgain if the id that
+  // it makes exists. Otherwise none: the counters say which number is the next.
+  virtual std::optional<std::int64_t> take_job_number() { return std::nullopt; }
 
   // Loads records by key; a remote back end needs one round trip. A key may occur several times.
   virtual void load_many(const Lookups& records) = 0;

@@ -240,10 +240,7 @@ Reply Machine::enqueue(JobOrder& order) {
     spec->adopted = true;
     if (!order.payload.empty()) spec->payload = std::move(order.payload);
   } else {
-    if (!order.id) {
-      do order.id = generated_name("job", ++set_.counters().jobs);
-      while (set_.follow(*order.id));
-    }
+    if (!order.id) order.id = set_.new_job_id();
     PromiseCreate create{.id = *std::move(order.id),
                          .timeout_at = order.deadline,
                          .param = std::move(order.payload),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <variant>
 
 #include "machine/job_groups.hpp"
@@ -38,6 +39,9 @@ void Plan::add(const Operation& operation) {
       [this](const auto& request) {
         each_name(request, [this](Names names, const std::string* text) { name(names, text); });
         add_edges(request, *this);
+        using Asked = std::remove_cvref_t<decltype(request)>;
+        any_job_ = any_job_ || is_of_holder<Asked> || is_any_of<Asked, JobEnqueue, JobEnqueueMany, JobClaim>;
+        if constexpr (std::is_same_v<Asked, JobClaim>) claim(request);
       },
       operation);
 }
@@ -62,6 +66,18 @@ void Plan::queue(std::string_view name) {
   if (std::ranges::find(queues_, name, &Lookup<QueueRef>::key) == queues_.end()) queues_.push_back({name});
 }
 
+void Plan::claim(const JobClaim& claim) {
+  for (const QueueChoice& choice : claim.queues) {
+    const auto known = std::ranges::find(claims_, choice.name, &ClaimLookup::queue);
+    const auto count = static_cast<std::size_t>(claim.count);
+    if (known == claims_.end()) {
+      claims_.push_back({choice.name, count});
+    } else {
+      known->most += count;
+    }
+  }
+}
+
 void Plan::forget_generated() {
   rows_.resize(rows_.size() - generated_.size());
   generated_.clear();
@@ -81,13 +97,19 @@ void Plan::generate_ids(std::int64_t after) {
   }
 }
 
-void Plan::expect(Storage& storage) {
-  generate_ids(storage.counters().jobs);
-  storage.expect(lookups());
+// A transaction that shares takes its numbers while it begins, so that their ids are not known before. Nobody looks for them: the
+// commit finds out whether they are free.
+void Plan::expect(Storage& storage, Access access) {
+  if (access == Access::shared) {
+    forget_generated();
+  } else {
+    generate_ids(storage.counters().jobs);
+  }
+  storage.expect(lookups(), {.any = any_job_, .without_id = jobs_without_id_, .claims = claims_});
 }
 
-void Plan::load(WorkingSet& set) {
-  generate_ids(set.counters().jobs);
+void Plan::load(WorkingSet& set, Access access) {
+  if (access != Access::shared) generate_ids(set.counters().jobs);
   if (rows_.size() + schedules_.size() + queues_.size() + edges_.size() >= 2) set.prefetch(lookups());
 }
 

@@ -74,6 +74,8 @@ class WorkingSet {
   Entry& create(Shared<Row> row);
   // Deletes the row.
   void remove(Entry& entry);
+  // Returns a free id for a job.
+  std::string new_job_id();
 
   // Returns null if the queue does not exist.
   const Queue* find_queue(std::string_view name);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "machine/job_groups.hpp"
 #include "machine/planned.hpp"
 #include "machine/working_set.hpp"
 
@@ -16,6 +17,15 @@ WorkingSet::QueueEntry* WorkingSet::known_queue(std::string_view name) {
     found = queues_of_jobs_.emplace(std::string(name), QueueEntry{.before = stored, .now = stored}).first;
   }
   return last_queue_ = &found->second;
+}
+
+std::string WorkingSet::new_job_id() {
+  std::string id;
+  while (const std::optional<std::int64_t> number = storage_->take_job_number())
+    if (id = generated_name("job", *number); !knows(id)) return id;
+  do id = generated_name("job", ++changes_.counters.jobs);
+  while (follow(id));
+  return id;
 }
 
 const Queue* WorkingSet::find_queue(std::string_view name) {

@@ -3,6 +3,7 @@
 #include "codec/jobs_json.hpp"
 #include "storage/message_columns.hpp"
 #include "storage/postgres_statements.hpp"
+#include "storage/queue_deltas.hpp"
 #include "storage/row_columns.hpp"
 
 namespace resonate {
@@ -57,8 +58,25 @@ void PostgresLookups::send(PostgresConnection& connection) const {
   if (!numbers_.empty()) connection.send(postgres_statement(PostgresQuery::load_messages), PostgresParameters().integers(numbers_));
 }
 
-void PostgresLookups::send_locking(PostgresConnection& connection) const {
+void PostgresLookups::send_locking(PostgresConnection& connection, bool of_jobs) const {
   if (!ids_.empty()) connection.send(postgres_statement(PostgresQuery::lock_rows), PostgresParameters().texts(ids_));
+  if (of_jobs) connection.send(postgres_statement(PostgresQuery::queues_of_rows), PostgresParameters().texts(names_).texts(ids_));
+}
+
+// Without `known`: the counts of the queues lack their deltas.
+void PostgresLookups::take_locked(std::span<const PostgresResult> results, bool of_jobs) {
+  if (of_jobs) {
+    const PostgresResult& queues = results.back();
+    for (int at = 0; at < queues.rows(); ++at) {
+      const QueueRef queue = queue_of_json(queues.row(at).text(0));
+      require_name(queue->name, queues.row(at).text(1));
+      queues_[queue->name] = queue;
+    }
+    results = results.first(results.size() - 1);
+  }
+  if (!ids_.empty())
+    for (int at = 0; at < results.back().rows(); ++at) note(read_row(results.back().row(at)));
+  forget_listed();
 }
 
 void PostgresLookups::take(std::span<const PostgresResult> results, KnownState& known) {
@@ -75,7 +93,7 @@ void PostgresLookups::take(std::span<const PostgresResult> results, KnownState& 
     rows_[row->id()] = row;
   });
   each(!names_.empty(), [&](const PostgresRow& found) {
-    const QueueRef queue = queue_of_json(found.text(0));
+    const QueueRef queue = with_deltas(queue_of_json(found.text(0)), found.is_null(2) ? std::string() : found.text(2));
     require_name(queue->name, found.text(1));
     known.queues[queue->name] = queue;
     queues_[queue->name] = queue;
@@ -93,6 +111,10 @@ void PostgresLookups::take(std::span<const PostgresResult> results, KnownState& 
     const MessageRef message = read_message(found);
     messages_[message->seq] = message;
   });
+  forget_listed();
+}
+
+void PostgresLookups::forget_listed() {
   for (auto* listed : {&ids_, &names_, &schedule_ids_, &edge_owners_, &edge_others_}) listed->clear();
   for (auto* listed : {&edge_kinds_, &numbers_}) listed->clear();
 }

@@ -29,18 +29,26 @@ class PostgresLookups {
   }
   // Adds the statements that load what is listed to the next round trip.
   void send(PostgresConnection& connection) const;
-  // The same for rows, which it also locks. There must be no other records.
-  void send_locking(PostgresConnection& connection) const;
+  // The same for a transaction that shares: it locks the rows. `of_jobs`: it also loads the queues of the rows that are jobs. There
+  // must be no other records.
+  void send_locking(PostgresConnection& connection, bool of_jobs) const;
   // Takes their results, the last ones of a round trip, and empties the list.
   void take(std::span<const PostgresResult> results, KnownState& known);
+  // The same for those of send_locking().
+  void take_locked(std::span<const PostgresResult> results, bool of_jobs);
+  // Adds a row that the transaction has found otherwise.
+  void note(const RowRef& row) { rows_[row->id()] = row; }
   // Sets the records that find() has not found.
   void fill(const Lookups& records) const;
   // The rows that this transaction has asked for; null: the row does not exist.
   const Loaded<RowRef>& rows() const noexcept { return rows_; }
+  const Loaded<QueueRef>& queues() const noexcept { return queues_; }
   // At the end of a transaction.
   void clear();
 
  private:
+  void forget_listed();
+
   using EdgeKey = std::tuple<EdgeKind, std::string, std::string>;
   // The loaded records by key; null if a record does not exist.
   Loaded<RowRef> rows_;

@@ -310,6 +310,27 @@ ALTER TABLE counters RENAME COLUMN now TO seen;
 REVOKE ALL ON SEQUENCE shared_commits FROM PUBLIC;
 )sql";
 
+// Jobs beside each other (decision 52). queue_deltas: what commits beside others have added to the counts of queues; its number is
+// that of the commit. Those up to counters.folded are in the bodies of the queues.
+// The number of the last job without an id is counters.jobs_made and what was taken from the sequence job_numbers since it had
+// given counters.numbers_taken. jobs_made was jobs: a process of an earlier release, which adds up no deltas, fails at each
+// transaction.
+constexpr const char* kEleventh = R"sql(
+CREATE TABLE queue_deltas (
+  number bigint NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  deltas bigint[] NOT NULL,
+  PRIMARY KEY (number, queue)
+);
+CREATE SEQUENCE job_numbers;
+ALTER TABLE counters ADD COLUMN folded bigint NOT NULL DEFAULT 0;
+ALTER TABLE counters ADD COLUMN numbers_taken bigint NOT NULL DEFAULT 0;
+ALTER TABLE counters RENAME COLUMN jobs TO jobs_made;
+REVOKE ALL ON TABLE queue_deltas FROM PUBLIC;
+REVOKE ALL ON TYPE queue_deltas FROM PUBLIC;
+REVOKE ALL ON SEQUENCE job_numbers FROM PUBLIC;
+)sql";
+
 std::vector<std::string> statements_of(const std::string& migration) {
   std::vector<std::string> statements;
   constexpr std::string_view kEnd = ";\n";
@@ -327,9 +348,10 @@ std::vector<std::string> statements_of(const std::string& migration) {
 }  // namespace
 
 const std::vector<std::vector<std::string>>& postgres_migrations() {
-  static const std::vector<std::vector<std::string>> all = {
-      statements_of(kFirst), statements_of(kSecond),  statements_of(kThird),  statements_of(kFourth), statements_of(kFifth),
-      statements_of(kSixth), statements_of(kSeventh), statements_of(kEighth), statements_of(kNinth),  statements_of(kTenth)};
+  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst),   statements_of(kSecond),  statements_of(kThird),
+                                                            statements_of(kFourth),  statements_of(kFifth),   statements_of(kSixth),
+                                                            statements_of(kSeventh), statements_of(kEighth),  statements_of(kNinth),
+                                                            statements_of(kTenth),   statements_of(kEleventh)};
   return all;
 }
 

@@ -48,7 +48,8 @@ void require_own_objects(PostgresConnection& connection, const PostgresAddress& 
       "SELECT c.relname::text, c.relkind::text, pg_catalog.pg_get_userbyid(c.relowner)::text FROM pg_catalog.pg_class c JOIN "
       "pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname::text = ANY ($3::text[]) AND "
       "c.relkind "
-      "NOT IN ('i', 'I') AND (c.relkind <> CASE WHEN c.relname IN ('writer_ids', 'shared_commits') THEN 'S'::\"char\" ELSE "
+      "NOT IN ('i', 'I') AND (c.relkind <> CASE WHEN c.relname IN ('writer_ids', 'shared_commits', 'job_numbers') THEN "
+      "'S'::\"char\" ELSE "
       "'r'::\"char\" END OR " +
           is_no_owner("c.relowner") + ") ORDER BY 1 LIMIT 1"};
   const std::vector<std::string_view> names(ours.begin(), ours.end());

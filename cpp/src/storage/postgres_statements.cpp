@@ -5,6 +5,7 @@
 #include <string>
 
 #include "storage/message_columns.hpp"
+#include "storage/queue_deltas.hpp"
 #include "storage/row_columns.hpp"
 
 namespace resonate {
@@ -21,6 +22,20 @@ constexpr auto kLeases = joined(kLeaseColumns, std::array{"seq"_integer});
 
 // The advisory lock of all that write to the schema.
 constexpr const char* kWriters = "hashtextextended('resonate_core writers ' || ?::text, 0)";
+
+// The newest body of the queue that `name` says.
+std::string newest_body(const std::string& name) {
+  return "(SELECT body FROM queues WHERE queues.name = " + name + " COLLATE \"C\" ORDER BY version DESC LIMIT 1)";
+}
+
+// The deltas that are not in the bodies of the queues yet.
+constexpr const char* kDeltas = "queue_deltas WHERE number > (SELECT folded FROM counters ORDER BY version DESC LIMIT 1)";
+
+// The sums of the deltas of the queue that `name` says; NULL: it has none.
+std::string sums_of(const std::string& name) {
+  return "(SELECT " + sums_of_deltas() + " FROM " + kDeltas + " AND queue_deltas.queue = " + name +
+         " COLLATE \"C\" HAVING count(*) > 0)";
+}
 
 // unnest($1::bigint[], $2::text[], ...)
 std::string unnested(std::span<const SqlColumn> columns) {
@@ -81,27 +96,52 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::lock_shared:
       return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), pg_advisory_xact_lock_shared(" +
              std::string(kWriters) + ")";
-    case PostgresQuery::lock_rows: return rows + "id = ANY (?::text[]) ORDER BY id FOR UPDATE";
+    // A claim passes over the rows that others have locked. So only claims lock jobs that can be claimed: whoever names one finds
+    // it here without a lock, and runs alone.
+    case PostgresQuery::lock_rows:
+      return "WITH held AS MATERIALIZED (" + rows +
+             "id = ANY ($1::text[]) AND enqueued_at IS NULL ORDER BY id FOR UPDATE) SELECT " + list_of(kRowColumns) +
+             " FROM held UNION ALL " + rows + "id = ANY ($1::text[]) AND enqueued_at IS NOT NULL";
+    case PostgresQuery::queues_of_rows:
+      return "SELECT newest.body, wanted.name FROM (SELECT unnest(?::text[]) COLLATE \"C\" UNION SELECT queue FROM promises WHERE "
+             "id = ANY "
+             "(?::text[]) AND queue IS NOT NULL) AS wanted (name), LATERAL " +
+             newest_body("wanted.name") + " AS newest";
+    case PostgresQuery::lock_claims: return select_range("promises", Index::claim) + " FOR UPDATE SKIP LOCKED";
+    case PostgresQuery::count_claims:
+      return "SELECT count(*) FROM (SELECT FROM promises WHERE queue = ? AND enqueued_at IS NOT NULL AND (priority, enqueued_at, "
+             "id) "
+             "> (?, ?, '') ORDER BY priority, enqueued_at, id LIMIT ?) AS first";
+    case PostgresQuery::job_numbers: return "SELECT nextval('job_numbers') FROM generate_series(1, ?)";
+    case PostgresQuery::load_deltas:
+      return "SELECT newest.body, total.queue, total.sums FROM (SELECT queue, " + sums_of_deltas() + " AS sums FROM " + kDeltas +
+             " GROUP BY queue) AS total, LATERAL " + newest_body("total.queue") + " AS newest";
+    case PostgresQuery::delete_deltas: return "DELETE FROM " + std::string(kDeltas);
     // A statement after the locks sees the last commit, and the clock as of then. The number of commits beside others is no part of
     // the snapshot; a role that only reads may not see it.
     case PostgresQuery::load_counters:
       return "SELECT version, sequence, greatest(seen, (SELECT w.seen FROM writers AS w ORDER BY w.seen DESC LIMIT 1)), dropped, "
-             "jobs, messages, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, EXISTS (SELECT FROM inbox WHERE status "
+             "jobs_made, messages, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, EXISTS (SELECT FROM inbox WHERE "
+             "status "
              "IS NULL)::integer, current_schema()::text, CASE WHEN has_sequence_privilege('shared_commits', 'USAGE') THEN "
-             "coalesce(pg_sequence_last_value('shared_commits'), 0) END, due_mark, claim_marks FROM counters ORDER BY version DESC "
-             "LIMIT 1";
+             "coalesce(pg_sequence_last_value('shared_commits'), 0) END, due_mark, claim_marks, folded, numbers_taken, CASE WHEN "
+             "has_sequence_privilege('job_numbers', 'USAGE') THEN coalesce(pg_sequence_last_value('job_numbers'), 0) END FROM "
+             "counters ORDER BY version DESC LIMIT 1";
     // Without the row that this transaction has read, the new version is NULL, which the table refuses.
     case PostgresQuery::store_counters:
       return "WITH gone AS (DELETE FROM messages WHERE seq = ANY (?::bigint[]) RETURNING 1), noted AS (INSERT INTO writers (id, "
              "batch) VALUES (?, ?)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?), old AS (DELETE FROM counters "
-             "WHERE version = ? RETURNING version, messages) INSERT INTO counters (version, sequence, seen, dropped, jobs, "
-             "messages, due_mark, claim_marks) "
+             "WHERE version = ? RETURNING version, messages) INSERT INTO counters (version, sequence, seen, dropped, "
+             "jobs_made, messages, due_mark, claim_marks, folded, numbers_taken) "
              "SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM clock_timestamp())::bigint % 1000000, ?, ?, ?, ?, "
-             "(SELECT messages FROM old) + ? - (SELECT count(*) FROM gone), ?, ? RETURNING version, messages";
+             "(SELECT messages FROM old) + ? - (SELECT count(*) FROM gone), ?, ?, ?, ? RETURNING version, messages";
     // Counted before the commit and under the lock: the next writer that is alone sees the number, and drops its earlier knowledge.
     case PostgresQuery::store_shared:
-      return "WITH forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?) INSERT INTO writers (id, batch, seen) VALUES (?, "
-             "?, ?) RETURNING nextval('shared_commits')";
+      return "WITH numbered AS MATERIALIZED (SELECT nextval('shared_commits') AS number), counted AS (INSERT INTO queue_deltas "
+             "(number, queue, deltas) SELECT numbered.number, added.queue, added.deltas::bigint[] FROM numbered, unnest(?::text[], "
+             "?::text[]) AS added (queue, deltas)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?) INSERT INTO "
+             "writers "
+             "(id, batch, seen) VALUES (?, ?, ?) RETURNING (SELECT number FROM numbered)";
     case PostgresQuery::last_batch: return "SELECT batch FROM writers WHERE id = ? ORDER BY batch DESC LIMIT 1";
     case PostgresQuery::new_writer:
       return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days' AND seen <= (SELECT seen FROM "
@@ -117,9 +157,8 @@ std::string text_of(PostgresQuery which) {
              "AS chosen (name, setting)";
     case PostgresQuery::load_rows: return rows + "id = ANY (?::text[])";
     case PostgresQuery::load_queues:
-      return "SELECT newest.body, wanted.name FROM unnest(?::text[]) AS wanted (name), LATERAL (SELECT body FROM queues WHERE "
-             "queues.name = "
-             "wanted.name COLLATE \"C\" ORDER BY version DESC LIMIT 1) AS newest";
+      return "SELECT newest.body, wanted.name, " + sums_of("wanted.name") + " FROM unnest(?::text[]) AS wanted (name), LATERAL " +
+             newest_body("wanted.name") + " AS newest";
     case PostgresQuery::load_schedules: return schedules + "id = ANY (?::text[])";
     case PostgresQuery::load_edges:
       return edges + "(kind, owner, other) IN (SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[]))";
@@ -134,7 +173,7 @@ std::string text_of(PostgresQuery which) {
              "first.due_at IS NOT NULL AND first.due_kind IS NULL THEN first.id END FROM (VALUES (1)) AS always LEFT JOIN (SELECT "
              "due_at, due_kind, id FROM promises WHERE due_at >= (SELECT at FROM begins) ORDER BY due_at, due_kind, id LIMIT 1) AS "
              "first ON true";
-    case PostgresQuery::queues: return "SELECT body, name FROM queues ORDER BY name LIMIT ?";
+    case PostgresQuery::queues: return "SELECT body, name, " + sums_of("queues.name") + " FROM queues ORDER BY name LIMIT ?";
     case PostgresQuery::insert_queues: return insert_into("queues", kQueueColumns);
     // By the places of the rows: the planner cannot choose to read all versions of a queue.
     case PostgresQuery::delete_queues:

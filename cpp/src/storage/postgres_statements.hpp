@@ -11,9 +11,15 @@
 namespace resonate {
 
 enum class PostgresQuery : std::uint8_t {
-  lock,           // the transaction becomes the only writer
-  lock_shared,    // it keeps out the only writer, and no other one
-  lock_rows,      // load_rows, locked in the order of their ids
+  lock,            // the transaction becomes the only writer
+  lock_shared,     // it keeps out the only writer, and no other one
+  lock_rows,       // load_rows, locked in the order of their ids; jobs that can be claimed are not locked
+  queues_of_rows,  // load_queues of the queues with these names and of those of the jobs with these ids, without deltas
+  lock_claims,     // the first jobs of a queue that can be claimed and that no other transaction has locked, locked
+  count_claims,    // how many of the first jobs of a queue there are
+  job_numbers,     // numbers of new jobs, which no other transaction gets
+  load_deltas,     // the queues that have deltas, with their sums
+  delete_deltas,
   load_counters,  // with the server's instant, whether a submission waits, and the schema that the tables are found in
   store_counters,
   store_shared,  // what store_counters does, beside other writers
@@ -22,7 +28,7 @@ enum class PostgresQuery : std::uint8_t {
   lock_timeout,  // of the session or of this transaction
   session,       // search_path and settings of the planner
   load_rows,
-  load_queues,
+  load_queues,  // with the sums of their deltas
   load_schedules,
   load_edges,
   insert_rows,

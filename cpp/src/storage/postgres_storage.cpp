@@ -11,6 +11,7 @@
 #include "resonate/interruption.hpp"
 #include "storage/message_columns.hpp"
 #include "storage/postgres_schema.hpp"
+#include "storage/queue_deltas.hpp"
 #include "storage/row_columns.hpp"
 
 namespace resonate {
@@ -183,7 +184,7 @@ Instant PostgresStorage::first_due() {
 }
 
 std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
-  require_not_shared();
+  if (access_ == Access::shared && in_transaction_) return locked_rows(range);
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   return guarded("read", [&] {
     const RowRange narrowed = known_.narrowed(range);
@@ -263,10 +264,11 @@ std::vector<MessageRef> PostgresStorage::keep_messages(const MessageRange& range
   return found;
 }
 
+// What is known of them holds beside others, too: only exclusive transactions change them.
 std::vector<MessageRef> PostgresStorage::messages(const MessageRange& range) {
-  require_not_shared();
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   if (auto known = known_.messages_of(range)) return *std::move(known);
+  require_not_shared();
   return guarded("read", [&] {
     send_range(range);
     return keep_messages(range, connection_->run().front());
@@ -296,8 +298,9 @@ std::vector<QueueRef> PostgresStorage::queues(std::size_t most) {
     const PostgresResult result = run(PostgresQuery::queues, PostgresParameters().limit(most));
     std::vector<QueueRef> all;
     for (int at = 0; at < result.rows(); ++at) {
-      all.push_back(queue_of_json(result.row(at).text(0)));
-      require_name(all.back()->name, result.row(at).text(1));
+      const PostgresRow row = result.row(at);
+      all.push_back(with_deltas(queue_of_json(row.text(0)), row.is_null(2) ? std::string() : row.text(2)));
+      require_name(all.back()->name, row.text(1));
     }
     return all;
   });

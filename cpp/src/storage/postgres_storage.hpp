@@ -5,9 +5,13 @@
 // sequence shared_commits. A process keeps the rows that it has read until one of these two numbers changes.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "resonate/interruption.hpp"
@@ -24,12 +28,16 @@ class PostgresStorage final : public Storage, private OpenConnection {
   PostgresStorage(PostgresAddress address, PostgresOptions options);
   ~PostgresStorage() override;
 
-  void expect(const Lookups& records) override { expected_ = records; }
+  void expect(const Lookups& records, const JobLookups& jobs = {}) override {
+    expected_ = records;
+    expected_jobs_ = jobs;
+  }
   void begin(Access access) override;
   bool shares_writes() const noexcept override;
   void end() noexcept override;
 
   Counters counters() override { return known_.present(); }
+  std::optional<std::int64_t> take_job_number() override;
   void load_many(const Lookups& records) override;
   Instant first_due() override;
   std::vector<RowRef> rows(const RowRange& range) override;
@@ -52,7 +60,18 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
 
  private:
+  // Commits beside others after which a process that counts jobs runs alone, to add up the deltas: the one whose number is a
+  // multiple of the first, and any process if that one did not.
+  static constexpr std::int64_t kFoldsEvery = 256;
+  static constexpr std::int64_t kFoldsAtLatest = 1024;
   enum class Outcome : std::uint8_t { committed, undone };
+  // The first jobs of a queue after a place that no other transaction had locked, and that this one has.
+  struct LockedClaims {
+    std::size_t most = 0;
+    std::pair<std::int64_t, std::int64_t> from = {};
+    std::vector<RowRef> rows = {};
+    bool all = false;  // there are no others
+  };
 
   void disconnect() noexcept override;
   void forget_connection() noexcept;
@@ -61,7 +80,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   [[noreturn]] void fail(const char* action, const PostgresError& error);
   void connect();
   void begin_alone(const Lookups& expected);
-  void begin_once(Access access, const Lookups& expected = {});
+  void begin_once(Access access, const Lookups& expected = {}, const JobLookups& jobs = {});
   std::size_t send_lock(Access access);
   enum class Scope : std::uint8_t { session, transaction };
   void send_settings(Scope scope);
@@ -69,8 +88,15 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void see_others(std::int64_t version, std::int64_t shared) noexcept;
   [[noreturn]] static void run_again(bool alone);
   void require_not_shared() const;
-  void require_shareable(const Changes& changes) const;
-  bool lowers_due_mark(const RowChange& change) const;
+  void send_shared_begin(const JobLookups& jobs);
+  void take_shared_begin(std::span<const PostgresResult> results, const JobLookups& jobs);
+  std::vector<RowRef> locked_rows(const RowRange& range) const;
+  std::pair<std::int64_t, std::int64_t> stored_claim_mark(std::string_view queue) const;
+  void keep_numbers(bool committed) noexcept;
+  std::int64_t unused_numbers() const noexcept;
+  void keep_deltas(const PostgresResult& result);
+  void require_shareable(const Changes& changes);
+  bool lowers_mark(const Row& row) const;
   void send_shared(const Changes& changes);
   void keep_shared(std::int64_t number, const Changes& changes);
   std::size_t send_first_due(Instant floor);
@@ -97,16 +123,30 @@ class PostgresStorage final : public Storage, private OpenConnection {
   PostgresOptions options_;
   std::unique_ptr<PostgresConnection> connection_;
   KnownState known_;
-  Lookups expected_;                   // what the next transaction will load; its begin takes it
-  PostgresLookups lookups_;            // of this transaction
-  int others_write_ = 0;               // not 0: another process has committed lately, as one of so many transactions has seen
-  std::int64_t writer_ = 0;            // our row in writers; 0: nothing was written yet
-  std::int64_t batch_ = 0;             // the number of our last transaction
-  std::int64_t version_ = 0;           // of the state that this transaction sees
-  Duration session_timeout_ = -1;      // lock_timeout of the connection, if its settings are kept
-  Duration limit_of_pauses_ = 0;       // of the role or the database; 0: none
-  Instant stored_due_mark_ = kAtOnce;  // that this transaction has read
-  bool opened_ = false;                // whether the tables were there once
+  Lookups expected_;                                         // what the next transaction will load; its begin takes it
+  JobLookups expected_jobs_;                                 // the same for its requests on jobs
+  PostgresLookups lookups_;                                  // of this transaction
+  std::map<std::string, LockedClaims, std::less<>> claims_;  // of this shared transaction
+  std::vector<std::pair<std::string, std::string>> deltas_;  // that it adds to queues
+  std::vector<QueueRef> unfolded_;                           // queues with the deltas that this exclusive transaction adds up
+  std::int64_t folded_ = 0;                                  // the number of the last deltas that are in the queues
+  bool wants_fold_ = false;                                  // the next transaction is to be exclusive, and adds them up
+  // Numbers of jobs (postgres_migrations.cpp).
+  std::int64_t jobs_made_ = 0;
+  std::int64_t numbers_taken_ = 0;
+  std::int64_t last_number_ = 0;       // that the sequence has given
+  std::vector<std::int64_t> numbers_;  // that this transaction has taken; the first handed_ ones have a job
+  std::size_t handed_ = 0;
+  std::vector<std::int64_t> unused_numbers_;  // that transactions before have taken, in order
+  int others_write_ = 0;            // not 0: another process has committed lately, as one of so many transactions has seen
+  std::int64_t writer_ = 0;         // our row in writers; 0: nothing was written yet
+  std::int64_t batch_ = 0;          // the number of our last transaction
+  std::int64_t version_ = 0;        // of the state that this transaction sees
+  Duration session_timeout_ = -1;   // lock_timeout of the connection, if its settings are kept
+  Duration limit_of_pauses_ = 0;    // of the role or the database; 0: none
+  ScanMarks stored_marks_;          // that the last transaction has read
+  std::string stored_claim_marks_;  // their text
+  bool opened_ = false;             // whether the tables were there once
   std::string opening_note_;
   bool submission_waits_ = false;  // when the transaction began
   bool in_transaction_ = false;

@@ -31,6 +31,7 @@ bool is_lock_timeout(const PostgresError& error) { return error.is("55P03"); }
 }  // namespace
 
 void PostgresStorage::begin(Access access) {
+  const JobLookups jobs = std::exchange(expected_jobs_, {});
   const Lookups expected = std::exchange(expected_, {});  // also if this fails: the keys are valid for this call alone
   if (access != Access::read) require_writable();
   guarded("begin", [&] {
@@ -38,7 +39,7 @@ void PostgresStorage::begin(Access access) {
     for (int left = kTriesWithinLimits;; --left) {
       try {
         if (!connection_) connect();
-        return access == Access::write ? begin_alone(expected) : begin_once(access, expected);
+        return access == Access::write ? begin_alone(expected) : begin_once(access, expected, jobs);
       } catch (const PostgresError& error) {
         // Nothing was begun, so a new connection loses nothing.
         const bool lost = !connection_ || connection_->lost();
@@ -81,7 +82,7 @@ Duration PostgresStorage::longest_pause() const noexcept {
 Duration PostgresStorage::longest_wait() const noexcept { return std::max<Duration>(1, options_.busy_timeout); }
 
 bool PostgresStorage::shares_writes() const noexcept {
-  if (!may_share_ || address_.writers == PostgresAddress::Writers::alone) return false;
+  if (!may_share_ || wants_fold_ || address_.writers == PostgresAddress::Writers::alone) return false;
   return address_.writers == PostgresAddress::Writers::shared || others_write_ > 0;
 }
 
@@ -97,7 +98,7 @@ std::size_t PostgresStorage::send_lock(Access access) {
 
 // One round trip: the locks, the counters, and the records that the transaction is going to read. If no other process writes, most
 // of them are known; a shared transaction reads all of them again.
-void PostgresStorage::begin_once(Access access, const Lookups& expected) {
+void PostgresStorage::begin_once(Access access, const Lookups& expected, const JobLookups& jobs) {
   const bool writes = access != Access::read;
   const bool shares = access == Access::shared;
   if (others_write_ > 0) --others_write_;
@@ -111,14 +112,17 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected) {
     const std::size_t lock = writes ? send_lock(access) : 0;
     lookups_.find(expected, alone ? &known_ : nullptr);
     // Before the counters: they then have the instants of all that changed these rows, and the clock is read after the locks.
-    if (shares) lookups_.send_locking(*connection_);
+    if (shares) send_shared_begin(jobs);
     const std::size_t counters = send(PostgresQuery::load_counters);
     const MessageRange unblocks{.by = MessageRange::By::unblock, .limit = KnownState::kUnblocksKept};
     const bool asks_due = writes && !(alone && known_.first_due);
-    const bool asks_unblocks = writes && !shares && !(alone && known_.messages_of({.by = MessageRange::By::unblock, .limit = 1}));
+    const bool asks_unblocks =
+        writes && (!shares || jobs.any) && !(alone && known_.messages_of({.by = MessageRange::By::unblock, .limit = 1}));
     const Instant floor = alone ? known_.marks.due : kAtOnce;
     const std::size_t due = asks_due ? send_first_due(floor) : 0;
     const std::size_t messages = asks_unblocks ? send_range(unblocks) : 0;
+    const bool asks_deltas = access == Access::write && !alone;
+    const std::size_t deltas = asks_deltas ? send(PostgresQuery::load_deltas) : 0;
     if (!shares) lookups_.send(*connection_);
     in_transaction_ = true;
     const auto sent = steady_time();
@@ -131,7 +135,13 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected) {
     see_counters(results[counters]);
     if (asks_due && floor <= known_.marks.due) keep_first_due(results[due]);  // else another process has lowered the mark
     if (asks_unblocks) keep_messages(unblocks, results[messages]);
-    lookups_.take(std::span(results).first(shares ? counters : results.size()), known_);
+    if (shares) return take_shared_begin(std::span(results).first(counters), jobs);
+    lookups_.take(results, known_);
+    if (asks_deltas) {
+      keep_deltas(results[deltas]);
+    } else if (access == Access::write && may_share_ && seen_shared_ > folded_) {  // others share since a moment ago
+      keep_deltas(run(PostgresQuery::load_deltas));
+    }
   } catch (const PostgresError& error) {
     end();
     if (shares && error.by_others()) run_again(true);
@@ -155,18 +165,26 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
   }
   if (options_.clock) options_.clock->learn(row.integer(6));
   submission_waits_ = row.integer(7) != 0;
-  may_share_ = !row.is_null(9);
+  may_share_ = !row.is_null(9) && !row.is_null(14);
   version_ = row.integer(0);
   const std::int64_t shared = may_share_ ? row.integer(9) : 0;
   see_others(version_, shared);
-  ScanMarks marks;
-  if (!row.is_null(10)) marks.due = row.integer(10);
-  stored_due_mark_ = marks.due;
+  stored_marks_.due = row.is_null(10) ? kAtOnce : row.integer(10);
+  if (std::string claims = row.is_null(11) ? std::string() : row.text(11); claims != stored_claim_marks_) {
+    stored_marks_.claims.clear();
+    stored_marks_.read_claims(claims);
+    stored_claim_marks_ = std::move(claims);
+  }
+  folded_ = row.integer(12);
+  wants_fold_ = wants_fold_ && shared - folded_ >= kFoldsEvery / 2;
+  jobs_made_ = row.integer(4);
+  numbers_taken_ = row.integer(13);
+  last_number_ = may_share_ ? row.integer(14) : numbers_taken_;
   if (version_ == known_.version && shared == known_.shared && may_share_) return;
-  const Counters counters{row.integer(1), row.integer(2), row.integer(3), row.integer(4)};
+  const std::int64_t jobs = saturating_add(jobs_made_, last_number_ - numbers_taken_ - unused_numbers());
+  const Counters counters{row.integer(1), row.integer(2), row.integer(3), jobs};
   require_usable(counters, row.integer(5));
-  if (!row.is_null(11)) marks.read_claims(row.text(11));
-  known_.renew(version_, counters, row.integer(5), std::move(marks));
+  known_.renew(version_, counters, row.integer(5), stored_marks_);
   known_.shared = shared;
   // Without the lock, a transaction that shares may have taken its number and not have committed yet: then what we read becomes
   // outdated, and the number does not change again.
@@ -183,6 +201,9 @@ void PostgresStorage::see_others(std::int64_t version, std::int64_t shared) noex
 
 void PostgresStorage::end() noexcept {
   lookups_.clear();
+  claims_.clear();
+  unfolded_.clear();
+  keep_numbers(false);
   if (!std::exchange(keeps_known_, true)) known_.version = KnownState::kUnknown;  // the next transaction reads all of it again
   if (!in_transaction_) return;
   in_transaction_ = false;
@@ -195,16 +216,6 @@ void PostgresStorage::end() noexcept {
   } catch (const std::exception&) {  // a lost connection ends its transaction
   }
   forget_connection();
-}
-
-void PostgresStorage::run_again(bool alone) {
-  ++connection_counts.run_again;
-  throw RunAgain(alone);
-}
-
-// A read that locks nothing: a shared transaction must not decide by it.
-void PostgresStorage::require_not_shared() const {
-  if (access_ == Access::shared && in_transaction_) run_again(true);
 }
 
 }  // namespace resonate

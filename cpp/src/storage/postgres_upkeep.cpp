@@ -9,7 +9,7 @@ void PostgresStorage::vacuum() {
     if (!connection_) connect();
     try {
       for (const char* table :
-           {"promises", "schedules", "edges", "messages", "queues", "queue_hours", "counters", "writers", "inbox"})
+           {"promises", "schedules", "edges", "messages", "queues", "queue_hours", "queue_deltas", "counters", "writers", "inbox"})
         connection_->run(("VACUUM ANALYZE " + address_.quoted_schema() + "." + table).c_str());
     } catch (const PostgresError& error) {
       if (address_.prepared || !error.by_limit()) throw;

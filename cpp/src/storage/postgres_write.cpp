@@ -93,8 +93,10 @@ void PostgresStorage::send_changes(const Changes& changes) {
   if (changes.replaces_all) {
     known_.forget();
     known_.unsaved_now = kUnset;
-    for (const char* clear : {"DELETE FROM promises", "DELETE FROM schedules", "DELETE FROM edges", "DELETE FROM messages",
-                              "DELETE FROM queues", "DELETE FROM queue_hours", "UPDATE counters SET messages = 0"})
+    unfolded_.clear();
+    for (const char* clear :
+         {"DELETE FROM promises", "DELETE FROM schedules", "DELETE FROM edges", "DELETE FROM messages", "DELETE FROM queues",
+          "DELETE FROM queue_hours", "DELETE FROM queue_deltas", "UPDATE counters SET messages = 0"})
       connection_->send(clear);
   }
   send_rows(changes.rows);
@@ -117,6 +119,16 @@ void PostgresStorage::send_changes(const Changes& changes) {
     if (change.before && !changes.replaces_all) gone.push_back(change.before->name);
     if (change.after) queues.text(change.after->name).integer(version_).text(queue_to_json(*change.after));
   }
+  // The queues that the machine has changed contain their deltas, since it has loaded them so.
+  for (const QueueRef& queue : unfolded_) {
+    const auto is_its = [&](const QueueChange& change) {
+      return (change.after ? change.after : change.before)->name == queue->name;
+    };
+    if (std::ranges::any_of(changes.queues, is_its)) continue;
+    gone.push_back(queue->name);
+    queues.text(queue->name).integer(version_).text(queue_to_json(*queue));
+  }
+  if (!unfolded_.empty()) send(PostgresQuery::delete_deltas);
   if (!gone.empty()) send(PostgresQuery::delete_queues, PostgresParameters().texts(gone));
   if (queues.rows() > 0) send(PostgresQuery::insert_queues, queues.parameters());
 
@@ -154,50 +166,15 @@ void PostgresStorage::send_changes(const Changes& changes) {
   stored.integer(static_cast<std::int64_t>(changes.messages_added.size()));
   const ScanMarks marks = known_.marks_after(changes);
   stored.integer(marks.due).text(marks.claims_text(changes));
+  stored.integer(may_share_ ? seen_shared_ : folded_).integer(last_number_);
   ++batch_;
   send(PostgresQuery::store_counters, stored);
 }
 
 void PostgresStorage::write(const Changes& changes) {
   if (access_ == Access::shared) require_shareable(changes);
-  if (!known_.keeps_instant(changes)) guarded("commit", [&] { commit(changes); });
-}
-
-// Scans begin at the stored mark, which only those that are alone change. No request that shares today gives a row a timer.
-bool PostgresStorage::lowers_due_mark(const RowChange& change) const {
-  const auto due = index_key<Index::due>(*change.after);
-  return due && due->major < stored_due_mark_;
-}
-
-// A transaction that shares changes rows that it has locked, or creates rows: their keys keep out others that create them. An id
-// that is free and stays so is not protected, so a decision by it needs to be alone, as does every other change.
-void PostgresStorage::require_shareable(const Changes& changes) const {
-  const Counters& before = known_.counters;
-  const Counters& after = changes.counters;
-  bool local = !changes.replaces_all && changes.schedules.empty() && changes.queues.empty() && changes.hours.empty() &&
-               changes.edges_added.empty() && changes.edges_removed.empty() && changes.messages_added.empty() &&
-               changes.messages_removed.empty() && changes.messages_leased.empty() && changes.submissions_ended.empty() &&
-               after.sequence == before.sequence && after.dropped == before.dropped && after.jobs == before.jobs;
-  std::size_t created = 0;
-  for (const RowChange& change : changes.rows) {
-    const auto asked = lookups_.rows().find((change.after ? change.after : change.before)->id());
-    local = local && change.after && asked != lookups_.rows().end() && asked->second == change.before &&
-            (!change.before || change.before->promise_spec == change.after->promise_spec) && !lowers_due_mark(change);
-    created += !change.before;
-  }
-  const auto free = std::ranges::count_if(lookups_.rows(), [](const auto& one) { return !one.second; });
-  if (!local || std::cmp_not_equal(created, free)) run_again(true);
-}
-
-void PostgresStorage::send_shared(const Changes& changes) {
-  std::vector<RowChange> rows = changes.rows;
-  // Two that create the same rows wait for each other in one order.
-  std::ranges::sort(rows, {}, [](const RowChange& change) -> const std::string& { return change.after->id(); });
-  send_rows(rows);
-  PostgresParameters stored;
-  stored.integer(writer_).integer(batch_).integer(writer_).integer(batch_ + 1).integer(changes.counters.now);
-  send(PostgresQuery::store_shared, stored);
-  ++batch_;
+  const bool folds = wants_fold_ && !unfolded_.empty();
+  if (!known_.keeps_instant(changes) || folds) guarded("commit", [&] { commit(changes); });
 }
 
 void PostgresStorage::commit(const Changes& changes) {
@@ -228,24 +205,13 @@ void PostgresStorage::commit(const Changes& changes) {
     return;
   }
   in_transaction_ = false;
+  keep_numbers(true);
   if (shares) return keep_shared(version, changes);
+  unused_numbers_.clear();
   seen_version_ = version;
   known_.keep(changes);
   known_.version = version;
   known_.messages = messages;
-  if (address_.listens) announce_commit(changes);
-}
-
-// `number` is that of our commit among those that share. The known state is dropped: the others that share change it at any time.
-void PostgresStorage::keep_shared(std::int64_t number, const Changes& changes) {
-  ++connection_counts.shared_commits;
-  if (number == seen_shared_ + 1) {
-    seen_shared_ = number;
-  } else {
-    see_others(seen_version_, number);
-  }
-  known_.counters = changes.counters;
-  keeps_known_ = false;
   if (address_.listens) announce_commit(changes);
 }
 

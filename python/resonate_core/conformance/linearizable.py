@@ -44,8 +44,10 @@ class Asked(NamedTuple):
 
 
 def id_of(request: Envelope) -> str:
-    """The id in the data of a request; of a `task.create`, that in its action."""
+    """The id in the data of a request; of a `task.create`, that in its action; of a `job.claim`, the name of its first queue."""
     data = request["data"]
+    if "queues" in data:
+        return str(data["queues"][0]["name"])
     return str(data["id"] if "id" in data else data["action"]["data"]["id"])
 
 

@@ -53,7 +53,7 @@ def enqueue_elsewhere(url: str, *ids: str, queue: str = "default", pause: float 
 
 
 def test_a_fleet_of_idle_workers_takes_few_locks(postgres_url: str) -> None:
-    """Each enqueue, claim and completion takes the lock once; seven idle workers took it after each enqueue, and again when they polled."""
+    """Each enqueue, claim and completion takes the lock at most once; seven idle workers took it after each enqueue, and again when they polled."""
     ran: list[str] = []
 
     async def fleet() -> None:
@@ -72,19 +72,21 @@ def test_a_fleet_of_idle_workers_takes_few_locks(postgres_url: str) -> None:
             await asyncio.sleep(0.1)
         await asyncio.sleep(3)  # until all have counted
         before = locks_taken(postgres_url)
+        shared = rc.database_counts()["shared_commits"]
         await asyncio.to_thread(enqueue_elsewhere, postgres_url, *(f"j{number}" for number in range(JOBS)), pause=0.1)
         while len(ran) < JOBS:
             assert time.monotonic() < end, "a job was not run"
             await asyncio.sleep(0.05)
         await asyncio.sleep(2)  # sessions report their statistics once a second
         taken = locks_taken(postgres_url) - before
+        shared = rc.database_counts()["shared_commits"] - shared
         for worker in workers:
             worker.stop()
         await asyncio.gather(*serving)
         for store in stores:
             store.close()
         assert sorted(ran) == sorted(f"j{number}" for number in range(JOBS))
-        assert taken >= 2 * JOBS, "the locks were not counted"
+        assert taken + shared >= 2 * JOBS, "the locks were not counted"
         assert taken < WORKERS * JOBS, taken / JOBS
 
     asyncio.run(fleet())

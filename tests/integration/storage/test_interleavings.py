@@ -75,19 +75,122 @@ KINDS: dict[str, Any] = {
 }
 """The requests of an actor in one transaction, on the ids of the case."""
 
+LEASE = 10**9
+
+
+def queue_of(x: str) -> str:
+    return "q" + x[1:]
+
+
+def enqueue(x: str, id: str, by: str, **data: Any) -> Envelope:
+    return ask("job.enqueue", id=id, queue=queue_of(x), type="t", payload={"data": by}, **data)
+
+
+def claim(x: str, by: str, count: int = 1, start: int = 9) -> Envelope:
+    return ask("job.claim", queues=[{"name": queue_of(x)}], count=count, worker=by, lease=LEASE, start=start)
+
+
+def of_holder(kind: str, id: str, **data: Any) -> Envelope:
+    return ask(f"job.{kind}", id=id, version=1, **data)
+
+
+def complete(id: str, by: str) -> Envelope:
+    return of_holder("complete", id, result={"data": by})
+
+
+def fail(id: str, **data: Any) -> Envelope:
+    return of_holder("fail", id, error={"code": "E"}, **data)
+
+
+def used_queue(x: str) -> list[Envelope]:
+    """A queue whose present hour and day have begun, and that has a lease: what a request must be alone for."""
+    return [enqueue(x, x + "a", "first"), enqueue(x, x + "b", "first"), claim(x, "first", 2), complete(x + "a", "first")]
+
+
+JOB_STATES: dict[str, Any] = {
+    "no queue": lambda x, y: [],
+    "no job": lambda x, y: used_queue(x),
+    "x pending": lambda x, y: [*used_queue(x), enqueue(x, x, "first")],
+    "both pending": lambda x, y: [*used_queue(x), enqueue(x, x, "first"), enqueue(x, y, "first")],
+    "x held": lambda x, y: [*used_queue(x), enqueue(x, x, "first"), claim(x, "first")],
+    "x claimed": lambda x, y: [*used_queue(x), enqueue(x, x, "first"), claim(x, "first", start=0)],
+    "both held": lambda x, y: [*used_queue(x), enqueue(x, x, "first"), enqueue(x, y, "first"), claim(x, "first", 2)],
+    "x held, y pending": lambda x, y: [*used_queue(x), enqueue(x, x, "first"), claim(x, "first"), enqueue(x, y, "first")],
+    "x held and gone when it ends": lambda x, y: [*used_queue(x), enqueue(x, x, "first", retention=0), claim(x, "first")],
+    "x held and awaited, y pending": lambda x, y: [
+        *used_queue(x),
+        enqueue(x, x, "first"),
+        claim(x, "first"),
+        targeted(x + "w", "first"),
+        callback(x, x + "w"),
+        enqueue(x, y, "first"),
+    ],
+    "x completed": lambda x, y: [*used_queue(x), enqueue(x, x, "first"), claim(x, "first"), complete(x, "first")],
+    "x a promise": lambda x, y: [*used_queue(x), create(x, "first")],
+    "limited": lambda x, y: [
+        *used_queue(x),
+        enqueue(x, x, "first"),
+        enqueue(x, y, "first"),
+        ask("queue.set", queue=queue_of(x), concurrency=2),
+    ],
+}
+
+JOB_KINDS: dict[str, Any] = {
+    "enqueue x": lambda x, y, by: [enqueue(x, x, by)],
+    "enqueue y": lambda x, y, by: [enqueue(x, y, by)],
+    "enqueue y later": lambda x, y, by: [enqueue(x, y, by, processIn=LEASE)],
+    "enqueue y, first": lambda x, y, by: [enqueue(x, y, by, priority=1)],
+    "enqueue x, enqueue y": lambda x, y, by: [enqueue(x, x, by), enqueue(x, y, by)],
+    "enqueue y, enqueue x": lambda x, y, by: [enqueue(x, y, by), enqueue(x, x, by)],
+    "enqueue with a key": lambda x, y, by: [enqueue(x, x + by, by, uniqueKey=x)],
+    "claim": lambda x, y, by: [claim(x, by)],
+    "claim two": lambda x, y, by: [claim(x, by, 2)],
+    "complete x": lambda x, y, by: [complete(x, by)],
+    "complete y": lambda x, y, by: [complete(y, by)],
+    "complete x, claim": lambda x, y, by: [complete(x, by), claim(x, by)],
+    "complete y, complete x": lambda x, y, by: [complete(y, by), complete(x, by)],
+    "claim, complete x": lambda x, y, by: [claim(x, by), complete(x, by)],
+    "claim, claim": lambda x, y, by: [claim(x, by), claim(x, by)],
+    "enqueue y, claim": lambda x, y, by: [enqueue(x, y, by), claim(x, by)],
+    "claim, enqueue y": lambda x, y, by: [claim(x, by), enqueue(x, x + by, by)],
+    "fail x": lambda x, y, by: [fail(x, retryAfter=LEASE)],
+    "claim, fail x at once": lambda x, y, by: [claim(x, by), fail(x, retryAfter=0)],
+    "claim, fail y at once": lambda x, y, by: [claim(x, by), fail(y, retryAfter=0)],
+    "fail x soon": lambda x, y, by: [fail(x, retryAfter=1)],
+    "archive x, claim": lambda x, y, by: [fail(x, archive=True), claim(x, by)],
+    "start x": lambda x, y, by: [of_holder("start", x)],
+    "release x": lambda x, y, by: [of_holder("release", x)],
+    "snooze x": lambda x, y, by: [of_holder("snooze", x, delay=LEASE)],
+    "report x": lambda x, y, by: [of_holder("report", x, progress=0.5, lines=[by])],
+    "heartbeat x, y": lambda x, y, by: [
+        ask("job.heartbeat", worker="first", jobs=[{"id": x, "version": 1}, {"id": y, "version": 1}])
+    ],
+    "get x, enqueue y": lambda x, y, by: [ask("job.get", id=x), enqueue(x, y, by)],
+    "cancel job x": lambda x, y, by: [ask("job.cancel", id=x)],
+    "pause": lambda x, y, by: [ask("queue.pause", queue=queue_of(x))],
+    "limit": lambda x, y, by: [ask("queue.set", queue=queue_of(x), concurrency=2)],
+    "count": lambda x, y, by: [ask("job.stats", queue=queue_of(x)), create(y + "p", by)],
+    **{name: KINDS[name] for name in ("create x", "settle x", "settle x, create y", "get x, create y", "await x", "listen to x")},
+}
+"""Kinds of requests on jobs, and those on promises that meet them."""
+
 ORDERS = ["".join(order) for order in sorted(set(itertools.permutations("AAABBB")))]
 """Which store's flight passes next. A shared transaction has two flights; one that runs again alone has four."""
 
 
-def judge(case: int, state: str, kinds: tuple[str, str], order: str, between: Interleaving, first: rc.Store) -> str | None:
+def judge(
+    case: int, state: Any, kinds: tuple[Any, Any], order: str, between: Interleaving, first: rc.Store, jobs: bool
+) -> str | None:
     """Runs a case; returns why no order of the two explains it, or None."""
     x, y = f"x{case}", f"y{case}"
-    before = STATES[state](x, y)
-    asked = {name: KINDS[kind](x, y, name) for name, kind in zip("AB", kinds, strict=True)}
+    before = state(x, y)
+    asked = {name: kind(x, y, name) for name, kind in zip("AB", kinds, strict=True)}
     if before:
         first.apply(before)
     seen = between.run({name: lambda store, its=asked[name]: store.apply(its) for name in "AB"}, order)
     end = [ask(kind, id=id) for id in (x, y, x + "w", x + "v") for kind in ("promise.get", "task.get")]
+    if jobs:
+        end += [ask("job.get", id=id) for id in (x, y, x + "A", x + "B")] + [ask("job.stats", queue=queue_of(x))]
     for name, answer in seen.items():
         if isinstance(answer, Exception):
             return f"{name} raised {answer!r}"
@@ -105,9 +208,10 @@ def judge(case: int, state: str, kinds: tuple[str, str], order: str, between: In
     return f"seen {answers}, {left}; the model, A first, then B first: {wanted}"
 
 
-def run_cases(url: str, cases: int, seed: int) -> None:
+def run_cases(url: str, cases: int, seed: int, jobs: bool = False) -> None:
     chance = random.Random(seed)
-    pairs = list(itertools.product(KINDS, KINDS))
+    states, table = (JOB_STATES, JOB_KINDS) if jobs else (STATES, KINDS)
+    pairs = list(itertools.product(table, table))
     chance.shuffle(pairs)
     problems = []
     print(f"seed {seed}")
@@ -116,8 +220,9 @@ def run_cases(url: str, cases: int, seed: int) -> None:
     before = rc.database_counts()["shared_commits"]
     try:
         for case in range(cases):
-            kinds, state, order = pairs[case % len(pairs)], chance.choice(list(STATES)), chance.choice(ORDERS)
-            if problem := judge(case, state, kinds, order, between, first):
+            kinds, state, order = pairs[case % len(pairs)], chance.choice(list(states)), chance.choice(ORDERS)
+            both = table[kinds[0]], table[kinds[1]]
+            if problem := judge(case, states[state], both, order, between, first, jobs):
                 problems.append(f"{state}; A: {kinds[0]}; B: {kinds[1]}; order {order}: {problem}")
         assert problems == [], f"seed {seed}: {len(problems)} of {cases} cases, the first: {problems[0]}"
         assert first.check() == []
@@ -133,8 +238,20 @@ def test_one_of_two_orders_explains_two_requests(postgres_url: str) -> None:
     run_cases(postgres_url, int(os.environ.get("RESONATE_INTERLEAVINGS", "400")), seed)
 
 
+@pytest.mark.timeout(600)
+def test_one_of_two_orders_explains_two_requests_on_jobs(postgres_url: str) -> None:
+    seed = int(os.environ.get("RESONATE_INTERLEAVINGS_SEED", secrets.randbelow(10**6)))
+    run_cases(postgres_url, int(os.environ.get("RESONATE_INTERLEAVINGS", "400")), seed, jobs=True)
+
+
 @pytest.mark.full
 @pytest.mark.timeout(3600)
 def test_one_of_two_orders_explains_each_pair(postgres_url: str) -> None:
     """Each pair of kinds in at least 18 cases."""
     run_cases(postgres_url, 6000, secrets.randbelow(10**6))
+
+
+@pytest.mark.full
+@pytest.mark.timeout(7200)
+def test_one_of_two_orders_explains_each_pair_on_jobs(postgres_url: str) -> None:
+    run_cases(postgres_url, 12_000, secrets.randbelow(10**6), jobs=True)

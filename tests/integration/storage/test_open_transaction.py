@@ -145,8 +145,8 @@ def test_counters_without_marks(url: str) -> None:
         come_and_go(store, store, 3)
         with libpq.Connection(plain(url)) as old:
             old.execute(
-                f"SET search_path TO {schema_of(url)}; INSERT INTO counters (version, sequence, seen, dropped, jobs, messages) "
-                "SELECT version + 1000000, sequence, seen, dropped, jobs, messages FROM counters ORDER BY version DESC LIMIT 1"
+                f"SET search_path TO {schema_of(url)}; INSERT INTO counters (version, sequence, seen, dropped, jobs_made, messages) "
+                "SELECT version + 1000000, sequence, seen, dropped, jobs_made, messages FROM counters ORDER BY version DESC LIMIT 1"
             )
         come_and_go(store, store, 3)
 

@@ -137,7 +137,7 @@ def test_migrate_makes_the_tables(run: Run) -> None:
 
 
 def test_migrate_of_tables_of_the_first_release(run: Run) -> None:
-    """The test first removes what versions 2 to 10 added."""
+    """The test first removes what versions 2 to 11 added."""
     newest = newest_version()
     schemas = schemas_of_postgres()
     url = schemas.url(schemas.unused())

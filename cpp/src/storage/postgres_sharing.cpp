@@ -1,0 +1,217 @@
+// The transactions of a PostgresStorage that run beside those of other processes (decisions 51 and 52): what they lock and may use,
+// and what they may change.
+#include <algorithm>
+#include <new>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "resonate/index_keys.hpp"
+#include "storage/postgres_storage.hpp"
+#include "storage/queue_deltas.hpp"
+#include "storage/row_columns.hpp"
+
+namespace resonate {
+
+namespace {
+
+constexpr std::pair<std::int64_t, std::int64_t> kBeginning{kFirstPlace, kFirstPlace};
+
+const Row& row_of(const RowChange& change) { return change.after ? *change.after : *change.before; }
+
+}  // namespace
+
+void PostgresStorage::run_again(bool alone) {
+  ++connection_counts.run_again;
+  throw RunAgain(alone);
+}
+
+// A read of what other transactions beside this one may change, and that is not locked: this one must not decide by it.
+void PostgresStorage::require_not_shared() const {
+  if (access_ == Access::shared && in_transaction_) run_again(true);
+}
+
+std::pair<std::int64_t, std::int64_t> PostgresStorage::stored_claim_mark(std::string_view queue) const {
+  const auto found = stored_marks_.claims.find(queue);
+  return found == stored_marks_.claims.end() ? kBeginning : found->second;
+}
+
+// Adds what a shared transaction locks and takes besides the rows that it names. The rows of a claim begin at the mark that the
+// last transaction has read.
+void PostgresStorage::send_shared_begin(const JobLookups& jobs) {
+  claims_.clear();
+  lookups_.send_locking(*connection_, jobs.any);
+  for (const ClaimLookup& claim : jobs.claims) {
+    LockedClaims locked{.most = claim.most, .from = stored_claim_mark(claim.queue)};
+    RowRange range = jobs_to_claim(claim.queue);
+    std::tie(range.after.major, range.after.minor) = locked.from;
+    range.limit = claim.most;
+    PostgresParameters parameters;
+    bind_range(parameters, range);
+    send(PostgresQuery::lock_claims, parameters);
+    // Its snapshot is a later one: it has all that the statement before has not locked.
+    send(PostgresQuery::count_claims,
+         PostgresParameters().text(claim.queue).integer(locked.from.first).integer(locked.from.second).limit(claim.most));
+    claims_.emplace(claim.queue, std::move(locked));
+  }
+  if (jobs.without_id > 0)
+    send(PostgresQuery::job_numbers, PostgresParameters().integer(static_cast<std::int64_t>(jobs.without_id)));
+}
+
+// Takes the results of send_shared_begin(), after the counters. Fewer jobs than asked for are all that there are only if no other
+// transaction has locked one, and if no exclusive one has lowered the mark since it was read.
+void PostgresStorage::take_shared_begin(std::span<const PostgresResult> results, const JobLookups& jobs) {
+  if (jobs.without_id > 0) {
+    for (int at = 0; at < results.back().rows(); ++at) numbers_.push_back(results.back().row(at).integer(0));
+    results = results.first(results.size() - 1);
+  }
+  const std::size_t claims = 2 * jobs.claims.size();
+  std::span<const PostgresResult> left = results.last(claims);
+  bool again = false;
+  for (const ClaimLookup& claim : jobs.claims) {
+    LockedClaims& locked = claims_.find(claim.queue)->second;
+    for (int at = 0; at < left[0].rows(); ++at) locked.rows.push_back(read_row(left[0].row(at)));
+    locked.all = locked.rows.size() < locked.most;
+    again = again || stored_claim_mark(claim.queue) < locked.from ||
+            (locked.all && std::cmp_not_equal(left[1].row(0).integer(0), locked.rows.size()));
+    left = left.subspan(2);
+  }
+  if (again) run_again(false);
+  lookups_.take_locked(results.first(results.size() - claims), jobs.any);
+  for (const auto& [id, row] : lookups_.rows())
+    if (row && index_key<Index::claim>(*row)) run_again(true);  // not locked
+  // Whose counts decide which jobs are claimed: they lack the deltas.
+  for (const auto& [name, queue] : lookups_.queues())
+    if (queue && (queue->concurrency > 0 || queue->rate)) run_again(true);
+  for (const auto& [queue, locked] : claims_)
+    for (const RowRef& row : locked.rows) lookups_.note(row);
+}
+
+// The rows of a range that this transaction has locked.
+std::vector<RowRef> PostgresStorage::locked_rows(const RowRange& range) const {
+  const auto place = range.index == Index::claim ? claims_.find(range.queue) : claims_.end();
+  if (place == claims_.end() || range.until != RowRange().until) run_again(true);
+  const LockedClaims& locked = place->second;
+  std::vector<RowRef> found;
+  for (const RowRef& row : locked.rows)
+    if (found.size() < range.limit && place_in(range, *row) > range.after) found.push_back(row);
+  if (found.size() < range.limit && !locked.all) run_again(true);
+  return found;
+}
+
+std::optional<std::int64_t> PostgresStorage::take_job_number() {
+  if (access_ != Access::shared || !in_transaction_) return std::nullopt;
+  if (handed_ == numbers_.size()) run_again(true);
+  return jobs_made_ + (numbers_[handed_++] - numbers_taken_);
+}
+
+// At the end of a transaction: keeps the numbers that no job has got. If no other process takes one after them, the next exclusive
+// transaction of this process uses them.
+void PostgresStorage::keep_numbers(bool committed) noexcept {
+  constexpr std::size_t kKeptNumbers = 1000;
+  const auto first_unused = numbers_.begin() + static_cast<std::ptrdiff_t>(committed ? handed_ : 0);
+  try {
+    unused_numbers_.insert(unused_numbers_.end(), first_unused, numbers_.end());
+  } catch (const std::bad_alloc&) {  // they are left out
+  }
+  if (unused_numbers_.size() > kKeptNumbers) unused_numbers_.erase(unused_numbers_.begin(), unused_numbers_.end() - kKeptNumbers);
+  numbers_.clear();
+  handed_ = 0;
+}
+
+// How many of the last numbers that the sequence has given were taken by this process, and got by no job.
+std::int64_t PostgresStorage::unused_numbers() const noexcept {
+  std::int64_t last = last_number_;
+  for (auto one = unused_numbers_.rbegin(); one != unused_numbers_.rend() && *one == last && last > numbers_taken_; ++one) --last;
+  return last_number_ - last;
+}
+
+// Scans begin at the stored marks, which only exclusive transactions change.
+bool PostgresStorage::lowers_mark(const Row& row) const {
+  const auto due = index_key<Index::due>(row);
+  if (due && due->major < stored_marks_.due) return true;
+  const auto claim = index_key<Index::claim>(row);
+  return claim && std::pair(claim->major, claim->minor) < stored_claim_mark(*claim->queue);
+}
+
+// A transaction that shares changes rows that it has locked, or creates rows: their keys keep out others that create them. An id
+// that is free and stays so is not protected, so a decision by it needs to be alone, as does every other change.
+//
+// A claim does not keep out new jobs, so it comes before the transactions that make them. No other order must follow from the same
+// transaction: it creates nothing, and makes no job claimable. Whoever locks a job that can be claimed claims it, since the others
+// pass over it.
+void PostgresStorage::require_shareable(const Changes& changes) {
+  const Counters& before = known_.counters;
+  const Counters& after = changes.counters;
+  bool local = !changes.replaces_all && changes.schedules.empty() && changes.hours.empty() && changes.edges_added.empty() &&
+               changes.edges_removed.empty() && changes.messages_added.empty() && changes.messages_removed.empty() &&
+               changes.messages_leased.empty() && changes.submissions_ended.empty() && after.sequence == before.sequence &&
+               after.dropped == before.dropped && after.jobs == before.jobs && claims_.size() <= 1;
+  std::size_t created = 0;
+  std::set<const Row*> claimed;
+  for (const RowChange& change : changes.rows) {
+    const auto asked = lookups_.rows().find(row_of(change).id());
+    const bool named = asked != lookups_.rows().end();
+    const bool claimable = change.after && index_key<Index::claim>(*change.after);
+    local = local && (named ? asked->second == change.before : !change.before) &&
+            (!change.before || !change.after || change.before->promise_spec == change.after->promise_spec) &&
+            !(change.after && lowers_mark(*change.after)) && (claims_.empty() || (change.before && !claimable));
+    created += named && !change.before;
+    claimed.insert(change.before.get());
+  }
+  for (const auto& [queue, locked] : claims_)
+    local = local && std::ranges::all_of(locked.rows, [&](const RowRef& row) { return claimed.contains(row.get()); });
+  deltas_.clear();
+  for (const QueueChange& change : changes.queues) {
+    std::optional<std::string> delta = change.before && change.after ? delta_of(*change.before, *change.after) : std::nullopt;
+    local = local && delta;
+    if (delta) deltas_.emplace_back(change.after->name, *std::move(delta));
+  }
+  const auto free = std::ranges::count_if(lookups_.rows(), [](const auto& one) { return !one.second; });
+  if (!local || std::cmp_not_equal(created, free)) run_again(true);
+}
+
+void PostgresStorage::send_shared(const Changes& changes) {
+  std::vector<RowChange> rows = changes.rows;
+  // Two that create the same rows wait for each other in one order.
+  std::ranges::sort(rows, {}, [](const RowChange& change) -> const std::string& { return row_of(change).id(); });
+  send_rows(rows);
+  std::vector<std::string_view> queues;
+  std::vector<std::string_view> deltas;
+  for (const auto& [queue, delta] : deltas_) {
+    queues.push_back(queue);
+    deltas.push_back(delta);
+  }
+  PostgresParameters stored;
+  stored.texts(queues).texts(deltas);
+  stored.integer(writer_).integer(batch_).integer(writer_).integer(batch_ + 1).integer(changes.counters.now);
+  send(PostgresQuery::store_shared, stored);
+  ++batch_;
+}
+
+// `number` is that of our commit among those that share. The known state is dropped: the others that share change it at any time.
+void PostgresStorage::keep_shared(std::int64_t number, const Changes& changes) {
+  ++connection_counts.shared_commits;
+  if (number == seen_shared_ + 1) {
+    seen_shared_ = number;
+  } else {
+    see_others(seen_version_, number);
+  }
+  known_.counters = changes.counters;
+  keeps_known_ = false;
+  const std::int64_t unfolded = number - folded_;
+  if (!deltas_.empty() && (unfolded >= kFoldsAtLatest || (number % kFoldsEvery == 0 && unfolded >= kFoldsEvery / 2)))
+    wants_fold_ = true;
+  if (address_.listens) announce_commit(changes);
+}
+
+// An exclusive transaction adds the deltas to the bodies of their queues when it commits.
+void PostgresStorage::keep_deltas(const PostgresResult& result) {
+  for (int at = 0; at < result.rows(); ++at) {
+    const PostgresRow row = result.row(at);
+    unfolded_.push_back(with_deltas(queue_of_json(row.text(0)), row.text(2)));
+    require_name(unfolded_.back()->name, row.text(1));
+  }
+}
+
+}  // namespace resonate

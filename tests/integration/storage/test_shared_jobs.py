@@ -1,0 +1,322 @@
+"""Requests on jobs that run beside those of other processes (decision 52)."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import libpq
+import resonate_core as rc
+from integration.storage.interleaving import Interleaving
+from postgres_urls import plain, schema_of
+
+HOUR = 3_600_000
+LEASE = 600_000
+
+
+def shared(url: str, writers: str = "shared") -> str:
+    return f"{url}&writers={writers}"
+
+
+def counted(name: str) -> int:
+    return rc.database_counts()[name]
+
+
+def claim(store: rc.Store, count: int = 1, **options: Any) -> list[rc.Job]:
+    return list(store.jobs.claim("default", count, worker="w", lease=LEASE, **options))
+
+
+def asked(kind: str, **data: Any) -> dict[str, Any]:
+    return {"kind": kind, "head": {"corrId": "1", "version": "2026-04-01"}, "data": data}
+
+
+def asked_claim(queue: str, count: int = 1) -> dict[str, Any]:
+    return asked("job.claim", queues=[{"name": queue}], count=count, worker="w", lease=LEASE)
+
+
+def begin(store: rc.Store) -> None:
+    """Makes what a process must be alone for: the queue, its present hour and day, and a lease that ends before those of a test."""
+    store.jobs.enqueue_many("t", [None, None], ids=["first", "held"])
+    first, _held = store.jobs.claim("default", 2, worker="first", lease=LEASE // 2, start=2)
+    store.jobs.complete(first.id, first.version)
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[rc.Store]:
+    """A store whose requests share, with a manual clock."""
+    with rc.Store(shared(postgres_url), clock=rc.ManualClock(0)) as store:
+        begin(store)
+        yield store
+
+
+def sharing(action: Callable[[], Any]) -> tuple[int, int]:
+    """How many transactions of an action have shared, and how many had to run again."""
+    before = counted("shared_commits"), counted("run_again")
+    action()
+    return counted("shared_commits") - before[0], counted("run_again") - before[1]
+
+
+SHARED = (1, 0)
+
+
+def test_the_requests_of_a_job_share(store: rc.Store) -> None:
+    jobs = store.jobs
+    assert sharing(lambda: jobs.enqueue("t", id="a")) == SHARED
+    assert sharing(lambda: jobs.enqueue("t", id="later", process_in=LEASE)) == SHARED
+    assert sharing(lambda: claim(store)) == SHARED
+    assert jobs.get("a").state == "claimed"
+    assert sharing(lambda: jobs.start("a", 1)) == SHARED
+    assert sharing(lambda: jobs.report("a", 1, progress=0.5)) == SHARED
+    assert sharing(lambda: jobs.heartbeat("w", [("a", 1)])) == SHARED
+    assert sharing(lambda: jobs.fail("a", 1, "E", retry_after=LEASE)) == SHARED
+    ends: dict[str, Callable[[str], Any]] = {
+        "completed": lambda id: jobs.complete(id, 1),
+        "scheduled": lambda id: jobs.snooze(id, 1, LEASE),
+        "archived": lambda id: jobs.fail(id, 1, "E", archive=True),
+        "failed": lambda id: jobs.fail(id, 1, "E"),
+    }
+    for state, end in ends.items():
+        jobs.enqueue("t", id=state, max_retries=0, on_exhausted="failed")
+        assert [job.id for job in claim(store, start=1)] == [state]
+        assert sharing(lambda end=end, id=state: end(id)) == SHARED
+    jobs.enqueue("t", id="released")
+    claim(store)
+    assert sharing(lambda: jobs.release("released", 1)) == SHARED
+    assert [jobs.get(state).state for state in (*ends, "released")] == [*ends, "pending"]
+    assert jobs.get("a").state == "retry"
+    assert store.check() == []
+
+
+def test_a_job_without_retention_is_gone_with_its_completion(store: rc.Store) -> None:
+    store.jobs.enqueue("t", id="a", retention=0)
+    claim(store, start=1)
+    assert sharing(lambda: store.jobs.complete("a", 1)) == SHARED
+    with pytest.raises(rc.NotFound):
+        store.jobs.get("a")
+    assert sharing(lambda: store.jobs.enqueue("t", id="a")) == SHARED
+    assert store.check() == []
+
+
+def test_an_exchange_of_a_worker_takes_two_round_trips(store: rc.Store) -> None:
+    store.jobs.enqueue("t", id="a")
+    store.jobs.enqueue("t", id="b")
+    (a,) = claim(store, start=1)
+    before = counted("round_trips")
+    exchange = store.jobs._exchange
+    assert sharing(lambda: exchange([(a.id, a.version, None)], [], "default", 1, "w", LEASE, LEASE, False, 1)) == SHARED
+    assert counted("round_trips") - before == 2
+    assert (store.jobs.get("a").state, store.jobs.get("b").state) == ("completed", "running")
+
+
+ALONE: dict[str, Callable[[rc.Store], Any]] = {
+    "a unique key": lambda store: store.jobs.enqueue("t", unique_key="k"),
+    "a group": lambda store: store.jobs.enqueue("t", group="g"),
+    "after": lambda store: store.jobs.enqueue("t", after=["held"]),
+    "a parent": lambda store: store.jobs.enqueue("t", id="child", parent={"id": "held", "version": 1}),
+    "a queue that is new": lambda store: store.jobs.enqueue("t", queue="new"),
+    "a limit of concurrency": lambda store: store.jobs.enqueue("t", queue="limited"),
+    "a rate": lambda store: store.jobs.enqueue("t", queue="rated"),
+    "a job that is pending": lambda store: store.jobs.enqueue("t", id="pending"),
+    "an id that does not exist": lambda store: store.jobs.heartbeat("w", [("missing", 1)]),
+    "two queues": lambda store: store.jobs.claim(["default", "empty"], 1, worker="w", lease=LEASE),
+    "claims of two queues": lambda store: store.apply([asked_claim("default"), asked_claim("empty")]),
+    "a claim and a new job": lambda store: store.apply([asked_claim("default"), asked("job.enqueue", type="t")]),
+    "a job that is awaited": lambda store: store.jobs.complete("awaited", 1),
+    "all or none": lambda store: store.jobs.enqueue_many("t", [None, None]),
+    "a lease that ends first": lambda store: store.jobs.claim("default", 1, worker="w", lease=1000),
+    "a paused queue": lambda store: store.jobs.claim("paused", 1, worker="w", lease=LEASE),
+}
+
+
+@pytest.mark.parametrize("what", ALONE)
+def test_what_needs_more_than_its_rows_runs_alone(store: rc.Store, what: str) -> None:
+    store.queues.set("limited", concurrency=1)
+    store.queues.set("rated", rate={"limit": 10, "per": 1000})
+    store.jobs.enqueue_many("t", [None] * 2, queue="paused")
+    store.queues.pause("paused")
+    store.jobs.enqueue("t", id="awaited")
+    claim(store, start=1)
+    store.promises.create("awaiter", 10**15, tags={"resonate:target": "poll://any@w"})
+    store.promises.register_callback("awaited", "awaiter")
+    store.jobs.enqueue("t", id="pending")
+    assert sharing(lambda: ALONE[what](store))[0] == 0
+    assert store.check() == []
+
+
+def test_the_first_event_of_an_hour_runs_alone(store: rc.Store) -> None:
+    """It ends the hour before, whose counts have all deltas."""
+    for _ in range(3):
+        assert sharing(lambda: store.jobs.enqueue("t")) == SHARED
+    store.clock.advance(HOUR)
+    assert sharing(lambda: store.jobs.enqueue("t"))[0] == 0
+    assert sharing(lambda: store.jobs.enqueue("t")) == SHARED
+    (queue,) = store.views.hours("default")
+    assert [(hour["at"], hour["enqueued"]) for hour in queue["hours"]] == [(0, 5), (HOUR, 2)]
+    assert store.check() == []
+
+
+def recount(store: rc.Store) -> dict[str, int]:
+    """The counts of the queue, counted from its jobs."""
+    return dict(Counter(job.state for job in store.jobs.search(limit=1000)))
+
+
+def counts(store: rc.Store) -> dict[str, int]:
+    (queue,) = store.queues.stats("default")
+    return {state: count for state, count in queue["counts"].items() if count}
+
+
+def test_counts_have_their_deltas_and_exclusive_transactions_add_them_up(store: rc.Store, postgres_url: str) -> None:
+    def stored() -> int:
+        return int(str(server.execute(f"SELECT count(*) FROM {schema_of(postgres_url)}.queue_deltas")[0][0]))
+
+    with rc.Store(shared(postgres_url, "alone"), clock=rc.ManualClock(0)) as other, libpq.Connection(plain(postgres_url)) as server:
+        for number in range(5):
+            store.jobs.enqueue("t", id=f"j{number}")
+        claim(store, 2, start=2)
+        store.jobs.complete("j0", 1)
+        assert stored() == 7
+        for one in (store, other):
+            assert one.queues.stats() == store.queues.stats()
+            assert counts(one) == recount(one)
+        before = store.snapshot()
+        other.promises.create("p", 10**15)
+        assert stored() == 0, "any exclusive commit adds them up"
+        after = store.snapshot()
+        assert after["queues"] == before["queues"]
+        (queue,) = store.queues.stats()
+        assert (queue["days"][-1]["processed"], queue["counts"]["completed"]) == (2, 2)
+        store.jobs.complete("j1", 1)
+        store.restore(store.snapshot())
+        assert stored() == 0
+        assert counts(store)["completed"] == 3
+        assert store.check() == []
+
+
+def test_deltas_do_not_accumulate(store: rc.Store, postgres_url: str) -> None:
+    """A process adds them up after some hundred commits, even if all requests share."""
+    for number in range(600):
+        store.jobs.enqueue("t", id=f"j{number}")
+    with libpq.Connection(plain(postgres_url)) as server:
+        left = int(str(server.execute(f"SELECT count(*) FROM {schema_of(postgres_url)}.queue_deltas")[0][0]))
+    assert left < 300
+    assert counts(store)["pending"] == 600
+    assert store.check() == []
+
+
+def test_numbers_of_jobs_follow_each_other(postgres_url: str) -> None:
+    """Whoever makes the jobs, and although some transactions run again."""
+    with rc.Store(shared(postgres_url)) as store, rc.Store(shared(postgres_url, "alone")) as other:
+        made = [store.jobs.enqueue("t").id]
+        for one in (store, store, other, other, store, other):
+            made.append(one.jobs.enqueue("t").id)
+        made.append(store.jobs.enqueue("t", queue="new").id)  # shares first, and then runs alone
+        made.append(store.jobs.enqueue("t", unique_key="k").id)
+        made.append(store.jobs.enqueue("t").id)
+        assert made == [f"job:{number:016x}" for number in range(1, len(made) + 1)]
+        store.jobs.enqueue("t", id=f"job:{len(made) + 1:016x}")
+        assert store.jobs.enqueue("t").id not in made
+        assert store.check() == []
+
+
+def test_claims_beside_each_other_take_other_jobs(postgres_url: str) -> None:
+    between = Interleaving(shared(postgres_url))
+    with rc.Store(postgres_url, clock=rc.ManualClock(0)) as first:
+        begin(first)
+        first.jobs.enqueue_many("t", [None] * 4, ids=list("abcd"))
+        before = counted("shared_commits")
+        seen = between.run({name: lambda store: [job.id for job in claim(store, 2)] for name in "AB"}, "ABBA")
+        assert seen == {"A": ["a", "b"], "B": ["c", "d"]}
+        assert counted("shared_commits") - before == 2
+        assert first.check() == []
+    between.close()
+
+
+def test_a_claim_that_lacks_jobs_waits_for_those_that_others_have_locked(postgres_url: str) -> None:
+    """A has locked the only job. B must not say that there is none: A gives it up."""
+    between = Interleaving(shared(postgres_url))
+    with rc.Store(postgres_url, clock=rc.ManualClock(0)) as first:
+        begin(first)
+        first.jobs.enqueue("t", id="a")
+
+        def give_up(store: rc.Store) -> Any:
+            """Claims the job beside a request that must run alone, so that it runs again after B."""
+            return store.apply([asked("job.complete", id="missing", version=1), asked_claim("default")])
+
+        seen = between.run({"A": give_up, "B": lambda store: [job.id for job in claim(store)]}, "ABBBBBAAA")
+        taken = [job["id"] for job in seen["A"][1]["data"]["jobs"]] + seen["B"]
+        assert taken == ["a"]
+        assert first.check() == []
+    between.close()
+
+
+def test_an_urgent_job_lowers_the_mark_of_claims(store: rc.Store, postgres_url: str) -> None:
+    """Scans begin at the mark, which only exclusive transactions write."""
+    with rc.Store(shared(postgres_url, "alone"), clock=rc.ManualClock(0)) as other:
+        store.jobs.enqueue_many("t", [None] * 2, ids=["a", "b"])
+        assert [job.id for job in claim(other)] == ["a"]  # the mark is at its place
+        assert sharing(lambda: store.jobs.enqueue("t", id="urgent", priority=1))[0] == 0
+        assert [job.id for job in claim(store, 2)] == ["urgent", "b"]
+        assert [job.id for job in claim(other)] == []  # the mark is behind all
+        store.jobs.enqueue("t", id="c")
+        assert [job.id for job in claim(store)] == ["c"]
+
+
+def test_a_claim_sees_a_mark_that_was_lowered_meanwhile(store: rc.Store, postgres_url: str) -> None:
+    """It begins at the mark that its process has read last."""
+    with rc.Store(shared(postgres_url, "alone"), clock=rc.ManualClock(0)) as other:
+        store.jobs.enqueue("t", id="a")
+        (a,) = claim(store, start=1)
+        assert claim(other) == []
+        other.promises.create("p", 10**15)  # stores that no job can be claimed
+        store.promises.create("q", 10**15)  # reads it
+        other.jobs.enqueue("t", id="b")
+        _, _, taken = store.jobs._exchange([(a.id, a.version, None)], [], "default", 1, "w", LEASE, LEASE, False, 1)
+        assert [job.id for job in taken] == ["b"]
+
+
+def test_a_batch_claims_what_it_has_made(store: rc.Store) -> None:
+    store.jobs.enqueue("t", id="a")
+    batch = [asked("job.enqueue", id="urgent", type="t", priority=1), asked_claim("default")]
+    answers: list[Any] = []
+    assert sharing(lambda: answers.extend(store.apply(batch)))[0] == 0
+    assert [job["id"] for job in answers[1]["data"]["jobs"]] == ["urgent"]
+    assert [job.id for job in claim(store)] == ["a"]
+
+
+@pytest.mark.timeout(300)
+def test_a_fleet_runs_each_job_once(postgres_url: str) -> None:
+    """Some stores enqueue, claim and complete at the same time; each job is claimed once, and all counts are right at the end."""
+    workers, jobs = 4, 150
+    made = itertools.count()
+    done: list[str] = []
+    barrier = threading.Barrier(workers)
+    with rc.Store(postgres_url) as first:
+        first.jobs.enqueue("t", id="first")
+
+        def work(name: str) -> None:
+            with rc.Store(shared(postgres_url), busy_timeout=60_000) as store:
+                barrier.wait(60)
+                ended: list[tuple[str, int, Any]] = []
+                while len(done) < jobs:
+                    if next(made) < jobs:
+                        store.jobs.enqueue("t")
+                    _, _, batch = store.jobs._exchange(ended, [], "default", 2, name, LEASE, LEASE, False, 2)
+                    ended = [(job.id, job.version, None) for job in batch]
+                    done.extend(job.id for job in batch)
+                store.jobs.complete_many(ended)
+
+        before = counted("shared_commits")
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(work, [f"w{number}" for number in range(workers)]))
+        assert len(set(done)) == len(done) >= jobs
+        assert counted("shared_commits") - before > jobs / 2, "hardly any transaction shared"
+        assert first.check() == []
+        (queue,) = first.queues.stats()
+        assert queue["counts"]["completed"] == len(done)
+        assert queue["days"][-1]["processed"] == len(done)

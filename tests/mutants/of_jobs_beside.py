@@ -1,0 +1,106 @@
+"""Mutants of the transactions on jobs that run beside those of other processes (decision 52)."""
+
+from __future__ import annotations
+
+from mutants.mutant import Mutant
+
+MUTANTS = [
+    Mutant(
+        "beside others a claim does not lock its jobs",
+        "storage",
+        'select_range("promises", Index::claim) + «" FOR UPDATE SKIP LOCKED"»',
+        '""',
+    ),
+    Mutant(
+        "beside others a claim says that there is no job while another one has it in hand",
+        "storage",
+        "«std::cmp_not_equal(left[1].row(0).integer(0), locked.rows.size())»",
+        "false",
+    ),
+    Mutant(
+        "beside others a claim begins at a mark that was lowered meanwhile",
+        "storage",
+        "again = again || «stored_claim_mark(claim.queue) < locked.from»",
+        "false",
+    ),
+    Mutant(
+        "beside others a claim leaves what it has locked",
+        "storage",
+        "[&](const RowRef& row) { return «claimed.contains(row.get())»; }",
+        "true",
+    ),
+    Mutant(
+        "beside others a claim makes a job claimable",
+        "storage",
+        "«(claims_.empty() || (change.before && !claimable))»",
+        "true",
+    ),
+    Mutant(
+        "beside others the limits of a queue hold for what its row counts",
+        "storage",
+        "if (queue && «(queue->concurrency > 0 || queue->rate)») run_again(true);",
+        "false",
+    ),
+    Mutant(
+        "beside others a job comes before the mark of claims",
+        "storage",
+        "return «claim && std::pair(claim->major, claim->minor) < stored_claim_mark(*claim->queue)»;",
+        "false",
+    ),
+    Mutant(
+        "beside others a lease ends before the mark of what is due",
+        "storage",
+        "if («due && due->major < stored_marks_.due») return true;",
+        "false",
+    ),
+    Mutant(
+        "beside others an hour begins",
+        "storage",
+        "if («queue_to_json(old) != queue_to_json(changed)») return std::nullopt;",
+        "false",
+    ),
+    Mutant(
+        "the deltas of a queue are not added up",
+        "storage",
+        "unfolded_.push_back(«with_deltas(queue_of_json(row.text(0)), row.text(2))»);",
+        "queue_of_json(row.text(0))",
+    ),
+    Mutant(
+        "the deltas of a queue are added up and stay",
+        "storage",
+        "«if (!unfolded_.empty()) send(PostgresQuery::delete_deltas);»",
+        "",
+        statement=True,
+    ),
+    Mutant(
+        "the deltas of queues that an exclusive transaction does not change are lost",
+        "storage",
+        "if («std::ranges::any_of(changes.queues, is_its)») continue;",
+        "true",
+    ),
+    Mutant(
+        "a queue is read without its deltas",
+        "storage",
+        "const QueueRef queue = «with_deltas(queue_of_json(found.text(0)), found.is_null(2) ? std::string() : found.text(2))»;",
+        "queue_of_json(found.text(0))",
+    ),
+    Mutant(
+        "the list of all queues is without their deltas",
+        "storage",
+        "all.push_back(«with_deltas(queue_of_json(row.text(0)), row.is_null(2) ? std::string() : row.text(2))»);",
+        "queue_of_json(row.text(0))",
+    ),
+    Mutant("deltas of queues are never added up", "storage", "«wants_fold_ = true;»", "", statement=True),
+    Mutant(
+        "numbers that a transaction has taken in vain are lost",
+        "storage",
+        "last_number_ - numbers_taken_ - «unused_numbers()»",
+        "0",
+    ),
+    Mutant(
+        "a job without an id takes the number of another process",
+        "storage",
+        "return jobs_made_ + («numbers_[handed_++] - numbers_taken_»);",
+        "(handed_++, 1)",
+    ),
+]
