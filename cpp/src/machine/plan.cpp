@@ -69,7 +69,7 @@ void Plan::queue(std::string_view name) {
 void Plan::claim(const JobClaim& claim) {
   for (const QueueChoice& choice : claim.queues) {
     const auto known = std::ranges::find(claims_, choice.name, &ClaimLookup::queue);
-    const auto count = static_cast<std::size_t>(claim.count);
+    const auto count = static_cast<std::size_t>(std::clamp<std::int64_t>(claim.count, 0, kMostAtOnce));  // not judged yet
     if (known == claims_.end()) {
       claims_.push_back({choice.name, count});
     } else {

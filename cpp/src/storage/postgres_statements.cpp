@@ -97,21 +97,19 @@ std::string text_of(PostgresQuery which) {
       return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), pg_advisory_xact_lock_shared(" +
              std::string(kWriters) + ")";
     // A claim passes over the rows that others have locked. So only claims lock jobs that can be claimed: whoever names one finds
-    // it here without a lock, and runs alone.
+    // it here without a lock, and runs alone. num_nulls: the planner would read all of the index of such jobs if it was empty once.
     case PostgresQuery::lock_rows:
       return "WITH held AS MATERIALIZED (" + rows +
              "id = ANY ($1::text[]) AND enqueued_at IS NULL ORDER BY id FOR UPDATE) SELECT " + list_of(kRowColumns) +
-             " FROM held UNION ALL " + rows + "id = ANY ($1::text[]) AND enqueued_at IS NOT NULL";
+             " FROM held UNION ALL " + rows + "id = ANY ($1::text[]) AND num_nulls(enqueued_at) = 0";
     case PostgresQuery::queues_of_rows:
       return "SELECT newest.body, wanted.name FROM (SELECT unnest(?::text[]) COLLATE \"C\" UNION SELECT queue FROM promises WHERE "
-             "id = ANY "
-             "(?::text[]) AND queue IS NOT NULL) AS wanted (name), LATERAL " +
+             "id = ANY (?::text[])) AS wanted (name), LATERAL " +
              newest_body("wanted.name") + " AS newest";
     case PostgresQuery::lock_claims: return select_range("promises", Index::claim) + " FOR UPDATE SKIP LOCKED";
     case PostgresQuery::count_claims:
       return "SELECT count(*) FROM (SELECT FROM promises WHERE queue = ? AND enqueued_at IS NOT NULL AND (priority, enqueued_at, "
-             "id) "
-             "> (?, ?, '') ORDER BY priority, enqueued_at, id LIMIT ?) AS first";
+             "id) > (?, ?, '') ORDER BY priority, enqueued_at, id LIMIT ?) AS first";
     case PostgresQuery::job_numbers: return "SELECT nextval('job_numbers') FROM generate_series(1, ?)";
     case PostgresQuery::load_deltas:
       return "SELECT newest.body, total.queue, total.sums FROM (SELECT queue, " + sums_of_deltas() + " AS sums FROM " + kDeltas +

@@ -267,6 +267,15 @@ def test_an_urgent_job_lowers_the_mark_of_claims(store: rc.Store, postgres_url: 
         assert [job.id for job in claim(store)] == ["c"]
 
 
+@pytest.mark.parametrize("count", [0, -5, 10**6])
+def test_a_claim_that_is_refused(store: rc.Store, count: int) -> None:
+    """It has locked jobs by then, and shares its transaction with others."""
+    store.jobs.enqueue("t", id="a")
+    refused, made = store.apply([asked_claim("default", count), asked("promise.settle", id="first", state="resolved", value={})])
+    assert (refused["head"]["status"], made["head"]["status"]) == (400, 200)
+    assert [job.id for job in claim(store)] == ["a"]
+
+
 def test_a_claim_sees_a_mark_that_was_lowered_meanwhile(store: rc.Store, postgres_url: str) -> None:
     """It begins at the mark that its process has read last."""
     with rc.Store(shared(postgres_url, "alone"), clock=rc.ManualClock(0)) as other:
