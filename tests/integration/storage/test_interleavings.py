@@ -241,7 +241,7 @@ def test_one_of_two_orders_explains_two_requests(postgres_url: str) -> None:
 @pytest.mark.timeout(600)
 def test_one_of_two_orders_explains_two_requests_on_jobs(postgres_url: str) -> None:
     seed = int(os.environ.get("RESONATE_INTERLEAVINGS_SEED", secrets.randbelow(10**6)))
-    run_cases(postgres_url, int(os.environ.get("RESONATE_INTERLEAVINGS", "400")), seed, jobs=True)
+    run_cases(postgres_url, int(os.environ.get("RESONATE_INTERLEAVINGS", "600")), seed, jobs=True)
 
 
 @pytest.mark.full
