@@ -13,6 +13,7 @@ import pytest
 
 import libpq
 import resonate_core as rc
+from backends import schemas_of_postgres
 from integration.storage.interleaving import Interleaving
 from postgres_urls import plain, schema_of
 
@@ -226,6 +227,23 @@ def test_numbers_of_jobs_follow_each_other(postgres_url: str) -> None:
         assert made == [f"job:{number:016x}" for number in range(1, len(made) + 1)]
         store.jobs.enqueue("t", id=f"job:{len(made) + 1:016x}")
         assert store.jobs.enqueue("t").id not in made
+        assert store.check() == []
+
+
+def test_a_store_of_version_10_keeps_its_counts_and_numbers() -> None:
+    schemas = schemas_of_postgres()
+    url = schemas.url(schemas.unused())
+    with rc.Store(url) as store:
+        store.jobs.enqueue_many("t", [None] * 2)
+    with libpq.Connection(plain(url)) as server:
+        server.execute(
+            f"SET search_path TO {schema_of(url)}; DROP TABLE queue_deltas; DROP SEQUENCE job_numbers; ALTER TABLE counters DROP COLUMN "
+            "folded, DROP COLUMN numbers_taken; ALTER TABLE counters RENAME COLUMN jobs_made TO jobs; UPDATE store_version SET version = 10"
+        )
+    with rc.Store(shared(url)) as store:
+        made = [store.jobs.enqueue("t").id for _ in range(3)]
+        assert made == [f"job:{number:016x}" for number in (3, 4, 5)]
+        assert counts(store) == {"pending": 5}
         assert store.check() == []
 
 
