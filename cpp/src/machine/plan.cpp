@@ -97,7 +97,7 @@ void Plan::generate_ids(std::int64_t after) {
   }
 }
 
-// A transaction that shares takes its numbers while it begins, so that their ids are not known before. Nobody looks for them: the
+// A transaction that shares takes its numbers while it begins, so that their ids are not known before. No request reads them: the
 // commit finds out whether they are free.
 void Plan::expect(Storage& storage, Access access) {
   if (access == Access::shared) {

@@ -1,5 +1,5 @@
-// The transactions of a PostgresStorage that run beside those of other processes (decisions 51 and 52): what they lock and may use,
-// and what they may change.
+// The transactions of a PostgresStorage that run beside those of other processes (decisions 51 and 52): the rows
+// that they lock, and the changes that they may make.
 #include <algorithm>
 #include <new>
 #include <set>
@@ -138,8 +138,8 @@ bool PostgresStorage::lowers_mark(const Row& row) const {
 // that is free and stays so is not protected, so a decision by it needs to be alone, as does every other change.
 //
 // A claim does not keep out new jobs, so it comes before the transactions that make them. No other order must follow from the same
-// transaction: it creates nothing, and makes no job claimable. Whoever locks a job that can be claimed claims it, since the others
-// pass over it.
+// transaction: it creates nothing, and makes no job claimable. A transaction that locks a job that can be claimed claims it, since
+// the others pass over it.
 void PostgresStorage::require_shareable(const Changes& changes) {
   const Counters& before = known_.counters;
   const Counters& after = changes.counters;

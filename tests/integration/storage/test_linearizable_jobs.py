@@ -1,4 +1,4 @@
-"""Several stores send requests on a few jobs at the same time: one order must explain what each of them was told.
+"""Several stores send requests on a few jobs at the same time: one order must explain all replies.
 
 Each job has a queue of its own, with its name, so that its history contains its claims. Jobs without retention are gone when they are
 completed, and are made again. RESONATE_LINEARIZABLE_SEED sets the seed.

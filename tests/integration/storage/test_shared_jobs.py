@@ -216,7 +216,7 @@ def test_deltas_do_not_accumulate(store: rc.Store, postgres_url: str) -> None:
 
 
 def test_numbers_of_jobs_follow_each_other(postgres_url: str) -> None:
-    """Whoever makes the jobs, and although some transactions run again."""
+    """Whichever store makes the jobs, and although some transactions run again."""
     with rc.Store(shared(postgres_url)) as store, rc.Store(shared(postgres_url, "alone")) as other:
         made = [store.jobs.enqueue("t").id]
         for one in (store, store, other, other, store, other):
