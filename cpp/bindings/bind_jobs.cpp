@@ -113,8 +113,8 @@ void bind_enqueue(py::class_<Jobs>& bound, const char* name, const char* payload
 }  // namespace
 
 Request enqueue_request(const py::tuple& arguments, const py::dict& keywords) {
-  return KeywordMethod<&enqueue>::with_arguments(
-      arguments, keywords, [](PyObject* const* given) { return Request{.operation = enqueue_of(given)}; });
+  return KeywordMethod<&enqueue>::with_arguments(arguments, keywords,
+                                                 [](PyObject* const* given) { return Request{.operation = enqueue_of(given)}; });
 }
 
 void bind_jobs(py::module_& module) {

@@ -38,7 +38,8 @@ py::object maker_of(py::handle type, MadeRequests& made) {
 
 // Graphs of jobs ask for it once for each node, so it is made without an object that has the method.
 bool is_enqueue(py::handle type, py::handle name) {
-  return type.is(py::type::of<Jobs>()) && PyUnicode_Check(name.ptr()) && PyUnicode_CompareWithASCIIString(name.ptr(), "enqueue") == 0;
+  return type.is(py::type::of<Jobs>()) && PyUnicode_Check(name.ptr()) &&
+         PyUnicode_CompareWithASCIIString(name.ptr(), "enqueue") == 0;
 }
 
 py::tuple written(const Request& request) {

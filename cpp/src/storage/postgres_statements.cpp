@@ -97,7 +97,8 @@ std::string text_of(PostgresQuery which) {
       return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), pg_advisory_xact_lock_shared(" +
              std::string(kWriters) + ")";
     // A claim passes over the rows that others have locked. So only claims lock jobs that can be claimed: a request that names one
-    // finds it here without a lock, and runs alone. num_nulls: the planner would read all of the index of such jobs if it was empty once.
+    // finds it here without a lock, and runs alone. num_nulls: the planner would read all of the index of such jobs if it was empty
+    // once.
     case PostgresQuery::lock_rows:
       return "WITH held AS MATERIALIZED (" + rows +
              "id = ANY ($1::text[]) AND enqueued_at IS NULL ORDER BY id FOR UPDATE) SELECT " + list_of(kRowColumns) +
