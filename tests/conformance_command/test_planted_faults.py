@@ -72,7 +72,7 @@ def test_a_heartbeat_that_came_too_late_is_no_finding(dialect: str, monkeypatch:
     scene = Scene("PROTOCOL 4 lease expiry", "a heartbeat", dialect, partial(times._heartbeat, 1000), 5000)
     monkeypatch.setattr(judging, "_scenes", lambda *_: iter([scene]))
     with faulty("heartbeats_come_late") as url:
-        report = judge(url, Plan((dialect,), requests=0, patience=12_000))
+        report = judge(url, Plan((dialect,), requests=0, connections=1, patience=12_000))
     assert report.findings == (), report.text()
     assert report.tallies[dialect].judged["PROTOCOL 4 lease expiry"] == 1, report.text()
 
@@ -81,6 +81,6 @@ def test_messages_that_come_late_are_waited_for(monkeypatch: pytest.MonkeyPatch)
     every = judging._all_scenes
     monkeypatch.setattr(judging, "_scenes", lambda *given: [one for one in every(*given) if one.name.startswith("messages of")])
     with faulty("messages_come_late") as url:
-        report = judge(url, Plan(("2026-04-01",), requests=0))
+        report = judge(url, Plan(("2026-04-01",), requests=0, connections=1))
     assert report.findings == (), report.text()
     assert report.tallies["2026-04-01"].judged["PROTOCOL 5 messages"] == 3, report.text()

@@ -34,6 +34,6 @@ def test_a_step_with_a_timeout() -> None:
 
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        explore(world_of, runs=150, seed=1)
+        explore(world_of, runs=40, seed=1)
         gc.collect()
     assert [str(one.message) for one in seen] == []

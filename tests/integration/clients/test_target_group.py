@@ -144,7 +144,7 @@ def state_of(scene: Scene, id: str) -> str | None:
             client,
             deployment,
             id=f"{client.name}-{deployment.name}",
-            marks=[] if deployment is FILE and client.name in ("python-0.8", "typescript-0.11") else pytest.mark.full,
+            marks=[] if deployment is FILE and client.name == "python-0.8" else pytest.mark.full,
         )
         for client in CLIENTS
         for deployment in (FILE, POSTGRES)
