@@ -1,7 +1,8 @@
-"""Relays before a PostgreSQL server, and one that loses a connection at a chosen byte of a commit."""
+"""Relays: a store connects to a relay instead of its PostgreSQL server. One relay loses a connection at a chosen byte of a commit."""
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import socket
 import threading
@@ -16,7 +17,7 @@ import resonate_core as rc
 FAR = 10**15
 
 
-class Relay:
+class Relay(abc.ABC):
     """Accepts connections in the place of a server. A subclass passes on what is sent.
 
     Args:
@@ -46,9 +47,9 @@ class Relay:
                 for forward in self.connected(client, server):
                     threading.Thread(target=forward, daemon=True).start()
 
+    @abc.abstractmethod
     def connected(self, client: socket.socket, server: socket.socket) -> Iterable[Callable[[], None]]:
         """Returns the functions, each for a thread, that pass on what the two ends of a new connection send."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Stops accepting connections; open ones stay."""

@@ -31,6 +31,7 @@ from resonate_core.worker import Worker
 
 from ..report import machine
 from .relay import relayed
+from .urls import with_writers
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 
@@ -76,10 +77,6 @@ def _database(server: Any, name: str) -> str:
     return url
 
 
-def _with_writers(url: str, writers: str) -> str:
-    return f"{url}{'&' if '?' in url else '?'}writers={writers}"
-
-
 def _shares(workers: int, processes: int) -> list[int]:
     """How many of the workers each process has."""
     return [workers // processes + (number < workers % processes) for number in range(processes)]
@@ -114,7 +111,7 @@ def measure(server: Any, given: argparse.Namespace) -> dict[str, float]:
     url = _database(server, "fleet")
     context = multiprocessing.get_context("spawn")
     with relayed(url, given.latency) as plain_url:
-        relayed_url = _with_writers(plain_url, given.writers)
+        relayed_url = with_writers(plain_url, given.writers)
         barrier, ended, found = context.Barrier(given.processes + 1), context.Event(), context.Queue()
         shares = _shares(given.workers, given.processes)
         fleet = [context.Process(target=work, args=(relayed_url, share, barrier, ended, found)) for share in shares]
@@ -182,7 +179,7 @@ def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[f
     context = multiprocessing.get_context("spawn")
     processes = min(given.processes, workers)
     with relayed(url, given.latency) as plain_url:
-        relayed_url = _with_writers(plain_url, given.writers)
+        relayed_url = with_writers(plain_url, given.writers)
         barrier, ended, found = context.Barrier(processes + 2), context.Event(), context.Queue()
         counts = [context.Value("q", 0) for _ in range(processes)]
         fleet = [

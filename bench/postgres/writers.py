@@ -22,6 +22,7 @@ from typing import Any
 import resonate_core as rc
 
 from .relay import relayed
+from .urls import with_writers
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 
@@ -59,7 +60,7 @@ def measure(server: Any, database: str, latency: float, processes: int, given: a
     rc.Store(url).close()
     context = multiprocessing.get_context("spawn")
     with relayed(url, latency) if latency else contextlib.nullcontext(url) as relayed_url:
-        used = relayed_url + ("&" if "?" in url else "?") + f"writers={given.writers}"
+        used = with_writers(relayed_url, given.writers)
         barrier, found = context.Barrier(processes + 1), context.Queue()
         writers = [
             context.Process(target=write, args=(used, f"w{number}", given.threads, given.seconds, barrier, found))

@@ -150,11 +150,12 @@ struct Lookups {
   std::span<MessageLookup> messages = {};
 };
 
-// What requests on jobs need besides the records that they name.
+// The jobs of one queue that the claims of a batch take.
 struct ClaimLookup {
   std::string_view queue;
-  std::size_t most = 0;  // jobs that the claims of the batch take from the queue
+  std::size_t most = 0;  // their number, at most
 };
+// Requests on jobs load these besides the records that they name: jobs to claim, and numbers of new jobs.
 struct JobLookups {
   bool any = false;                          // whether there is such a request
   std::size_t without_id = 0;                // new jobs that get an id

@@ -102,7 +102,7 @@ bool wake_job(WorkingSet& set, WorkingSet::Entry& waiting, const Row& settled, I
   } else if (!job.until && job.process_at > now) {
     postpone_job(set, waiting);
   } else {
-    // Of the last one that it lacks, the callback has just been drained: the job has none to take back.
+    // The job lacked this promise alone, and its callback has just been drained: make_ready() has no callback to take back.
     if (job.awaits.size() == 1) edit_job(set.edit(waiting)).awaits.clear();
     make_ready(set, waiting, JobEvent::wake, now);
   }

@@ -14,9 +14,9 @@
 
 namespace resonate {
 
-// Requests of the worker that holds a job, which change its row and the counts of its queue, and the look at a job.
 template <class Asked, class... Kinds>
 inline constexpr bool is_any_of = (std::is_same_v<Asked, Kinds> || ...);
+// Requests of the worker that holds a job, which change its row and the counts of its queue, and the look at a job.
 template <class Asked>
 inline constexpr bool is_of_holder = is_any_of<Asked, JobGet, JobStart, JobStartMany, JobHeartbeat, JobComplete, JobCompleteMany,
                                                JobFail, JobRelease, JobSnooze, JobReport>;

@@ -264,7 +264,7 @@ std::vector<MessageRef> PostgresStorage::keep_messages(const MessageRange& range
   return found;
 }
 
-// What is known of them holds beside others, too: only exclusive transactions change them.
+// A shared transaction may use the messages that this process knows, because only exclusive transactions change messages.
 std::vector<MessageRef> PostgresStorage::messages(const MessageRange& range) {
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   if (auto known = known_.messages_of(range)) return *std::move(known);

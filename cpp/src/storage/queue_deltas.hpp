@@ -1,5 +1,5 @@
-// What transactions beside each other add to the counts of queues (decision 52): rows of their own, since a row that each commit
-// changes would make all of them wait for each other. An exclusive transaction adds them to the queues.
+// Deltas of queues (decision 52). A shared transaction inserts a row with its additions to the counts of a queue. If it changed the
+// row of the queue instead, all commits would wait for each other. An exclusive transaction adds the deltas to the queues.
 #pragma once
 
 #include <optional>

@@ -33,20 +33,19 @@ class InContext:
         context: The variables.
     """
 
-    __slots__ = ("_awaitable", "_begun", "_context")
+    __slots__ = ("_awaitable", "_context")
 
     def __init__(self, awaitable: Any, context: Any) -> None:
         self._awaitable = awaitable
-        self._begun = False
         self._context = context
 
     def close(self) -> None:
         """Let go of a coroutine that nothing has awaited, which would warn of that."""
-        if not self._begun and inspect.iscoroutine(self._awaitable):
-            self._awaitable.close()
+        awaitable = self._awaitable
+        if inspect.iscoroutine(awaitable) and inspect.getcoroutinestate(awaitable) == inspect.CORO_CREATED:
+            awaitable.close()
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        self._begun = True
         run = self._context.run
         inner = run(self._awaitable.__await__)
         value: Any = None
