@@ -315,25 +315,41 @@ class Counting(StoreClient):
         return super().send(calls)
 
 
-def test_an_unknown_function_does_not_keep_a_worker_busy(store: rc.Store) -> None:
-    """Its task is released after pauses that grow, and other calls do not wait."""
+@pytest.mark.parametrize("shared", [True, False])
+def test_an_unknown_function_does_not_keep_a_worker_busy(store: rc.Store, shared: bool) -> None:
+    """Its task is left to the others, or released after pauses that grow, and other calls do not wait."""
     client, seconds = Counting(store), [0.0]
     worker = Worker(Given(client), target_group="shop")
     worker.task("price")(lambda: 5)
-    group = TargetGroup(worker._parts(), client.inbox("shop", worker.name, -1), lambda: seconds[0], live=True)
+    inbox = client.inbox("shop", worker.name, -1)
+    inbox.shared = shared
+    group = TargetGroup(worker._parts(), inbox, lambda: seconds[0])
     call(store, "c", "elsewhere")
     versions = []
     for _ in range(600):  # a minute
         group.round()
         versions.append(store.tasks.get("c").version)
         seconds[0] += 0.1
-    assert versions[0] == 1 and 15 <= versions[-1] <= 20, versions
-    assert client.asked < 80
+    assert versions[0] == 1
+    assert versions[-1] == 1 if shared else 15 <= versions[-1] <= 30, versions
+    assert client.asked <= 3 if shared else client.asked < 120
     call(store, "d", "price")
     group.round()
     assert store.tasks.get("d").state == "suspended"
     group.give_up()
     assert store.tasks.get("c").state == "pending"
+
+
+def test_a_function_that_is_registered_while_its_calls_wait(store: rc.Store) -> None:
+    client, seconds = StoreClient(store), [0.0]
+    worker = Worker(Given(client), target_group="shop")
+    group = TargetGroup(worker._parts(), client.inbox("shop", worker.name, -1), lambda: seconds[0])
+    call(store, "c", "late")
+    assert group.round() and not group.round()
+    worker.task("late")(lambda: 5)
+    seconds[0] += 5
+    assert group.round()
+    assert store.tasks.get("c").state == "suspended"
 
 
 # -- crashes ---------------------------------------------------------------------------------------------------------------------
@@ -408,7 +424,7 @@ def test_a_store_that_fails_for_a_moment(apart: bool) -> None:
             client = Mortal(store, at, before, apart, StoreError)
             worker = Worker(Given(client), target_group="shop", lease=10_000)
             worker.task("price")(lambda n: n)
-            group = TargetGroup(worker._parts(), client.inbox("shop", worker.name, -1), lambda: 0.0, live=True)
+            group = TargetGroup(worker._parts(), client.inbox("shop", worker.name, -1), lambda: 0.0)
             for n in range(3):
                 call(store, f"c{n}", "price", n)
             failures = 0

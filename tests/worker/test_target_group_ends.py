@@ -19,11 +19,15 @@ from resonate_core.worker.target_group import TargetGroup
 call, end = test_target_group.call, test_target_group.end
 
 
-def test_a_worker_that_stops_gives_back_what_it_held(end: tuple[rc.Store, Callable[..., Worker]]) -> None:
+def test_a_worker_that_stops_gives_back_what_it_held(
+    end: tuple[rc.Store, Callable[..., Worker]], request: pytest.FixtureRequest
+) -> None:
+    """In this process it holds nothing: it leaves the message to others. From a server the message comes back to it."""
     store, make = end
+    version = 3 if "url" in request.node.callspec.id else 1
     with make(name="w1"):
         call(store, "c", "elsewhere")
-        until(lambda: store.tasks.get("c").version >= 3)
+        until(lambda: store.tasks.get("c").version >= version)
     assert store.tasks.get("c").state == "pending"
 
 
@@ -51,7 +55,7 @@ def test_a_message_waits_for_others_while_its_task_cannot_be_acquired(monkeypatc
         client = StoreClient(store)
         worker = Worker(Given(client), target_group="shop")
         worker.task("price")(lambda n: n)
-        group = TargetGroup(worker._parts(), client.inbox("shop", worker.name, -1), lambda: 0.0, live=True)
+        group = TargetGroup(worker._parts(), client.inbox("shop", worker.name, -1), lambda: 0.0)
         other = client.inbox("shop", "other", -1)
         call(store, "c", "price", 1)
         with monkeypatch.context() as failing:

@@ -7,8 +7,9 @@ nothing is lost between two streams of a client.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from .addresses import PollAddress
@@ -21,6 +22,8 @@ __all__ = ["Stream", "Streams"]
 
 #: The most ids without a stream for which messages wait; beyond, the oldest one gives way.
 _MOST_IN_GRACE = 10_000
+#: The most tasks and promises of which the last receiver is remembered.
+_MOST_RECEIVERS = 10_000
 
 
 class Stream:
@@ -112,6 +115,7 @@ class Streams:
         # The newest stream of an id is the last one; the first id of a group gets the next message, and goes to the end.
         self._groups: dict[str, dict[str, list[Stream]]] = {}
         self._grace_until: dict[tuple[str, str], float] = {}
+        self._receivers: OrderedDict[tuple[str, str], str] = OrderedDict()  # the last one, by group and what the message is about
         self._count = 0
 
     def __len__(self) -> int:
@@ -159,10 +163,22 @@ class Streams:
                 return None
         elif not address.any_stream:
             return None
-        for id, streams in ids.items():
-            chosen = _newest(streams, about)
+        return self._next_in_turn(ids, address.group, about)
+
+    def _next_in_turn(self, ids: dict[str, list[Stream]], group: str, about: str) -> Stream | None:
+        """Return the stream whose turn it is.
+
+        A task that its last receiver could not run comes back: it goes to another one, and takes that one's turn.
+        """
+        last = self._receivers.get((group, about))
+        for id in chain((id for id in ids if id != last), (id for id in (last,) if id in ids)):
+            chosen = _newest(ids[id], about)
             if chosen is not None:
                 ids[id] = ids.pop(id)  # to the end
+                self._receivers[group, about] = id
+                self._receivers.move_to_end((group, about))
+                if len(self._receivers) > _MOST_RECEIVERS:
+                    self._receivers.popitem(last=False)
                 return chosen
         return None
 

@@ -108,9 +108,7 @@ class _Drain:
         self._workflows = WorkflowSupport(parts.client, parts.settings.steps, live=False, beside=False, name=parts.settings.name)
         group, name = parts.settings.target_group, parts.settings.name
         self._inbox = None if group is None else self._client.inbox(group, name, -1)
-        self._target = (
-            None if self._inbox is None else TargetGroup(parts, self._inbox, lambda: self._client.now() / 1000, live=False)
-        )
+        self._target = None if self._inbox is None else TargetGroup(parts, self._inbox, lambda: self._client.now() / 1000)
         self.drained = Drained()
 
     def _movable(self, advance: bool) -> ManualClock | None:

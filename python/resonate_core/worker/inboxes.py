@@ -35,12 +35,12 @@ def served_by(group: str, pid: str) -> list[str]:
 
 
 class _Messages(Protocol):
-    def __call__(self, *, addresses: Sequence[str]) -> Sequence[Message]:
-        """Return the undelivered messages to these addresses."""
+    def __call__(self, *, after: int, addresses: Sequence[str]) -> Sequence[Message]:
+        """Return the undelivered messages to these addresses with a greater number."""
 
 
 class StoreInbox:
-    """An `Inbox` of a store.
+    """An `Inbox` of a store. Messages stay in the outbox until they are acknowledged, so that another worker gets them if this one crashes.
 
     Args:
         group: The group of the worker.
@@ -50,6 +50,8 @@ class StoreInbox:
         acknowledge: As of a store.
     """
 
+    shared = True
+
     def __init__(
         self, group: str, pid: str, watch: Watching, messages: _Messages, acknowledge: Callable[[Sequence[int]], object]
     ) -> None:
@@ -57,11 +59,18 @@ class StoreInbox:
         self._watch = watch
         self._messages = messages
         self._acknowledge = acknowledge
+        self._last = 0  # the number of the last message that was read
 
     def take(self) -> list[Execute]:
-        """As of `Inbox`. They stay in the outbox, so that another worker gets them if this one crashes."""
-        found = self._messages(addresses=self._addresses)
+        """As of `Inbox`."""
+        found = self._messages(after=self._last, addresses=self._addresses)
+        if found:
+            self._last = found[-1].number
         return [Execute(one.id, one.version or 0, one.number, one.stale) for one in found if one.kind in _EXECUTES]
+
+    def read_again(self) -> None:
+        """As of `Inbox`."""
+        self._last = 0
 
     def acknowledge(self, taken: Sequence[Execute]) -> None:
         """As of `Inbox`."""
@@ -87,6 +96,8 @@ class UrlInbox(EventStream):
         descriptor: As of `EventStream`.
     """
 
+    shared = False
+
     def __init__(self, address: ServerAddress, group: str, pid: str, descriptor: int) -> None:
         self._come: list[Execute] = []
         self._come_lock = threading.Lock()
@@ -102,10 +113,13 @@ class UrlInbox(EventStream):
             self._wake()
 
     def take(self) -> list[Execute]:
-        """As of `Inbox`; each of them once."""
+        """As of `Inbox`."""
         with self._come_lock:
             found, self._come = self._come, []
         return found
+
+    def read_again(self) -> None:
+        """Has nothing to do: messages that were read belong to this worker."""
 
     def acknowledge(self, taken: Sequence[Execute]) -> None:
         """Has nothing to do: the server sees that they were read."""

@@ -100,8 +100,14 @@ class Execute(NamedTuple):
 class Inbox(Watching, Protocol):
     """The messages to one worker of a group. It writes a byte to its descriptor when there may be one."""
 
+    shared: bool
+    """Whether each worker of the group reads all messages, until one of them acknowledges them. Otherwise each message has one reader."""
+
     def take(self) -> list[Execute]:
-        """Return messages that wait. Those of a store are returned again until they are acknowledged."""
+        """Return the messages that have come since the last call."""
+
+    def read_again(self) -> None:
+        """Let the next `take` return all messages that wait, if they are shared."""
 
     def acknowledge(self, taken: Sequence[Execute]) -> None:
         """Take messages out of the outbox."""

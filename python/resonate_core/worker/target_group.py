@@ -12,9 +12,10 @@ import asyncio
 import contextlib
 import logging
 import math
+import random
 from collections.abc import Awaitable, Callable, Generator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import Job, Jobs, Promise, Tasks
 from .._foreign_text import excerpt
@@ -30,6 +31,9 @@ from ..errors import Conflict, Invalid, NotFound, ResonateError, StoreError, Unp
 from .job_source import Execute, Inbox
 from .settings import WorkerParts
 
+if TYPE_CHECKING:
+    from .tasks import WorkerTask
+
 __all__ = ["TargetGroup", "TargetServer"]
 
 _log = logging.getLogger("resonate_core.worker")
@@ -42,6 +46,8 @@ _TOGETHER = 100
 _SHORTEST_RETENTION = 60_000
 #: The first and the longest pause after a round on a store that fails (s), doubled each time.
 _FIRST_RETRY, _LONGEST_RETRY = 0.1, 30.0
+#: Seconds after which all messages are read again: functions that were unknown may have been registered.
+_READ_ALL = 5.0
 #: The most names of functions that are remembered, so that each is logged once.
 _MOST_NAMES = 1000
 #: The promise's state by the state of a job, and its error if the promise of the job has no value.
@@ -100,22 +106,23 @@ class TargetGroup:
         parts: Of the worker.
         inbox: The messages to it.
         now: Seconds of a clock that does not go back.
-        live: Whether the worker runs. In a drain, a task that it cannot run is released at once, and not acquired again.
 
     Attributes:
         served: How many messages it has handled.
     """
 
-    def __init__(self, parts: WorkerParts, inbox: Inbox, now: Callable[[], float], live: bool) -> None:
+    def __init__(self, parts: WorkerParts, inbox: Inbox, now: Callable[[], float]) -> None:
         self._client = parts.client
         self._tasks = parts.registry.tasks
         self._name, self._lease = parts.settings.name, parts.settings.lease
         self._inbox = inbox
         self._now = now
-        self._live = live
         self._damper = Damper(now)
         self._open: list[_Step] = []
-        self._put_back: set[str] = set()  # tasks, in a drain
+        self._read_all_at = -math.inf  # by `now`
+        # Of tasks that were released for other workers: the version then, and the function that is not known here. A task with a later
+        # version was acquired since.
+        self._elsewhere: dict[str, tuple[int, str]] = {}
         self._later: list[tuple[float, str, int]] = []  # (when, id, version) of tasks that are held before they are released
         self._said: set[str] = set()
         self.served = 0
@@ -131,18 +138,41 @@ class TargetGroup:
         Raises:
             StoreError: The store has failed. The next round sends the unanswered requests again.
         """
+        try:
+            return self._round()
+        except BaseException:
+            self._read_all_at = -math.inf  # for messages that were not acknowledged
+            raise
+
+    def _round(self) -> bool:
         under_way = {step.execute.number for step in self._open if step.execute is not None}
-        taken = [one for one in self._inbox.take() if one.number not in under_way or not one.number]
-        fresh = [one for one in taken if not one.stale and one.id not in self._put_back]
+        taken = [one for one in self._take() if (one.number not in under_way or not one.number) and not self._is_elsewhere(one)]
+        fresh = [one for one in taken if not one.stale]
         self._open += [_Step(self._serve(one), one) for one in fresh]
         self._release_due(self._now())
         try:
             self._send_all()
         finally:
             not_acquired = {step.execute.number for step in self._open if step.execute is not None}
-            self._inbox.acknowledge([one for one in taken if one.id not in self._put_back and one.number not in not_acquired])
+            self._inbox.acknowledge([one for one in taken if one.number not in not_acquired])
         self.served += len(fresh)
         return bool(fresh)
+
+    def _take(self) -> list[Execute]:
+        now = self._now()
+        if now < self._read_all_at:
+            return self._inbox.take()
+        self._inbox.read_again()
+        found = self._inbox.take()
+        self._read_all_at = now + _READ_ALL
+        waiting = {one.id for one in found}
+        self._elsewhere = {id: released for id, released in self._elsewhere.items() if id in waiting}
+        return found
+
+    def _is_elsewhere(self, execute: Execute) -> bool:
+        """Whether this worker has released the task for others, and none has acquired it since."""
+        version, func = self._elsewhere.get(execute.id, (-1, ""))
+        return version == execute.version and func not in self._tasks
 
     def give_up(self) -> None:
         """Release the tasks that are held for a pause: the worker stops."""
@@ -206,10 +236,12 @@ class TargetGroup:
         """Enqueue the job and suspend the task on it, in one transaction if the client can; return the job if it is settled already."""
         id = promise.id
         try:
-            request = self._request(promise, child)
-            if request is None:
-                yield from self._not_here(id, version)
+            func, args, kwargs = _called(promise)
+            task = self._tasks.get(func)
+            if task is None:
+                yield from self._not_here(id, version, func)
                 return None
+            request = self._request(promise, child, task, args, kwargs)
             self._damper.run_ended("task.suspend", id)
             enqueued, suspension = yield [request, call(Tasks.suspend, id, version, [child])]
             if isinstance(enqueued, (Invalid, Conflict, Unprocessable)):
@@ -227,21 +259,14 @@ class TargetGroup:
         (job,) = yield [call(Jobs.get, child)]
         return job if isinstance(job, Job) else None
 
-    def _request(self, promise: Promise, child: str) -> Call[Job] | None:
-        """Return the request that enqueues the job of a call; None: the function is not known here.
+    def _request(
+        self, promise: Promise, child: str, task: WorkerTask[Any, Any], args: list[Any], kwargs: dict[str, Any]
+    ) -> Call[Job]:
+        """Return the request that enqueues the job of a call.
 
         Raises:
             _Refused: Its arguments do not fit the function.
         """
-        func, args, kwargs = _called(promise)
-        task = self._tasks.get(func)
-        if task is None:
-            if func not in self._said and len(self._said) < _MOST_NAMES:
-                self._said.add(func)
-                _log.warning(
-                    "%s calls %s, for which this worker has no task: another one of its group may have it", promise.id, func
-                )
-            return None
         more: dict[str, Any] = {}
         if promise.timeout_at < NEVER:
             more["deadline"] = promise.timeout_at
@@ -253,15 +278,22 @@ class TargetGroup:
         except Invalid as error:
             raise _Refused("InvalidPayload", str(error)) from error
         except Exception as error:  # of the code that binds, upcasts or converts the arguments
-            raise _Refused("InvalidPayload", f"{func}: {error}") from error
+            raise _Refused("InvalidPayload", f"{task.type}: {error}") from error
 
-    def _not_here(self, id: str, version: int) -> _Requests:
-        """Release a task for other workers: at once, then after pauses that grow with each repetition."""
-        if not self._live:
-            self._put_back.add(id)
+    def _not_here(self, id: str, version: int, func: str) -> _Requests:
+        """Release a task for other workers.
+
+        Shared messages are left to them from then on. Others may come here again: the task is then released after pauses that grow with
+        each repetition, and that differ, so that several such tasks do not take turns with each other for ever.
+        """
+        if func not in self._said and len(self._said) < _MOST_NAMES:
+            self._said.add(func)
+            _log.warning("%s calls %s, for which this worker has no task: another one of its group may have it", id, func)
+        if self._inbox.shared:
+            self._elsewhere[id] = (version, func)
             yield from self._release(id, version)
             return
-        pause = min(self._damper.wait(id), self._lease / 2000)
+        pause = min(self._damper.wait(id) * random.uniform(0.5, 1), self._lease / 2000)
         if pause > 0:
             self._later.append((self._now() + pause, id, version))
         else:
@@ -351,7 +383,7 @@ class TargetServer:
             return opened[0]
 
         with Wakeup(watch).listen(loop, self._woken.set) as wakeup:
-            group = TargetGroup(self._parts, opened[0], loop.time, live=True)
+            group = TargetGroup(self._parts, opened[0], loop.time)
             failed = 0
             while not self._stopping:
                 self._woken.clear()

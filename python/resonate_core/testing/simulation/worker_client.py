@@ -78,8 +78,8 @@ class WorkerClient:
     def inbox(self, group: str, pid: str, descriptor: int) -> StoreInbox:
         """The undelivered messages of the store."""
 
-        def messages(addresses: Sequence[str]) -> Sequence[Message]:
-            return self._call("messages", lambda: self._store.store.messages(addresses=addresses))
+        def messages(after: int, addresses: Sequence[str]) -> Sequence[Message]:
+            return self._call("messages", lambda: self._store.store.messages(after=after, addresses=addresses))
 
         def acknowledge(numbers: Sequence[int]) -> object:
             return self._call("acknowledge", lambda: self._store.store.acknowledge(numbers))
