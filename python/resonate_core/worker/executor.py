@@ -272,6 +272,7 @@ class Executor:
     def stop(self, grace: float) -> None:
         """Give running handlers a grace (s). A second call can only shorten it."""
         self._stopping = True
+        self.put_back_ready()  # first: a handler that sees that the worker stops may return at once, and its thread would begin the next
         for attempt in self._running.values():
             attempt.context.stopping = True
         if self._timers and self._timers[0].when() <= self._loop.time() + grace:
