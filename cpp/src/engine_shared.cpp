@@ -28,8 +28,12 @@ bool is_local(const Request& request) {
   if (const auto* const settle = std::get_if<PromiseSettle>(&request.operation))
     return promise_state_named(settle->state) != PromiseState::rejected_canceled;
   if (const auto* const enqueue = std::get_if<JobEnqueue>(&request.operation)) return is_local_order(*enqueue->order);
-  if (const auto* const many = std::get_if<JobEnqueueMany>(&request.operation))
-    return !many->atomic && std::ranges::all_of(many->orders, is_local_order);
+  if (const auto* const many = std::get_if<JobEnqueueMany>(&request.operation)) {
+    // An atomic one looks for the ids that it is about to make if it also names some.
+    const auto named = std::ranges::count_if(many->orders, [](const JobOrder& order) { return order.id.has_value(); });
+    const bool judged = !many->atomic || named == 0 || std::cmp_equal(named, many->orders.size());
+    return judged && std::ranges::all_of(many->orders, is_local_order);
+  }
   if (const auto* const claim = std::get_if<JobClaim>(&request.operation))
     return claim->queues.size() == 1 && request.scope.empty();
   return std::visit([]<class Asked>(const Asked&) { return is_of_holder<Asked>; }, request.operation);
@@ -63,8 +67,9 @@ bool Engine::may_share(const Caller& first, const Caller& last) const {
 }
 
 // Runs the callers in one transaction beside others. Returns false, and has changed nothing, if they must run alone: they need more
-// than their rows, or a step or a submission is due, which runs before the next request as it always does.
-bool Engine::run_shared(Caller& first, const Caller& last, Plan& plan) {
+// than their rows, or a step or a submission is due, which runs before the next request as it always does. A batch of which all or
+// none run is that of one caller; if it is refused, it is judged again alone, since what it would have created is not protected.
+bool Engine::run_shared(Caller& first, const Caller& last, Plan& plan, Atomicity atomicity) {
   constexpr int kTries = 3;  // others may create the same rows
   for (int left = kTries; left > 0; --left) {
     try {
@@ -78,7 +83,8 @@ bool Engine::run_shared(Caller& first, const Caller& last, Plan& plan) {
       for (const Caller* one = &first;; one = one->next) {
         std::vector<Request> copies(one->requests.begin(), one->requests.end());  // the machine moves values out of them
         Caller copy{.requests = copies, .nows = {}, .replies = {}, .failure = {}, .ready = {}};
-        run_batch(*transaction, copy, now, Atomicity::independent);
+        run_batch(*transaction, copy, now, atomicity);
+        if (atomicity == Atomicity::all_or_nothing && !copy.replies.back().ok()) return false;
         replies.push_back(std::move(copy.replies));
         if (one == &last) break;
       }

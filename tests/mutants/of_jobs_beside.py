@@ -103,4 +103,10 @@ MUTANTS = [
         "return jobs_made_ + («numbers_[handed_++] - numbers_taken_»);",
         "(handed_++, 1)",
     ),
+    Mutant(
+        "a batch of which all or none run is half done beside others",
+        "storage",
+        "if («atomicity == Atomicity::all_or_nothing && !copy.replies.back().ok()») return false;",
+        "false",
+    ),
 ]

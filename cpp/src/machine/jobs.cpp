@@ -154,6 +154,7 @@ struct Machine::EarlierOrders {
   std::unordered_set<std::string, TextHash, std::equal_to<>> made;  // their ids
   std::set<std::pair<std::string_view, std::string_view>> keys;     // queue, unique key
   std::int64_t generated;                                           // the number of the last id that the engine makes
+  bool any_named;                                                   // else no id that the engine makes matters to another order
 
   void add(const JobOrder& order, WorkingSet& set) {
     if (order.unique_key) keys.emplace(order.queue, *order.unique_key);
@@ -161,6 +162,7 @@ struct Machine::EarlierOrders {
       made.insert(*order.id);
       return;
     }
+    if (!any_named) return;
     std::string id;
     do id = generated_name("job", ++generated);
     while (made.contains(id) || set.follow(id));
@@ -342,7 +344,8 @@ std::optional<std::string> Machine::refuse_retries(const QueueSet& request) cons
 }
 
 std::optional<Reply> Machine::refuse_any(const std::vector<JobOrder>& orders) {
-  EarlierOrders earlier{.made = {}, .keys = {}, .generated = set_.counters().jobs};
+  const bool any_named = std::ranges::any_of(orders, [](const JobOrder& order) { return order.id || order.after || order.parent; });
+  EarlierOrders earlier{.made = {}, .keys = {}, .generated = set_.counters().jobs, .any_named = any_named};
   for (std::size_t i = 0; i < orders.size(); ++i) {
     const JobOrder& order = orders[i];
     const Entry* existing = order.id ? set_.find(*order.id) : nullptr;

@@ -23,6 +23,10 @@ HEAD = {"corrId": "1", "version": "2026-04-01"}
 Envelope = dict[str, Any]
 
 
+class AllOrNone(list[Envelope]):
+    """Requests of a batch that a refusal undoes as a whole."""
+
+
 def ask(kind: str, **data: Any) -> Envelope:
     return {"kind": kind, "head": HEAD, "data": data}
 
@@ -63,6 +67,7 @@ KINDS: dict[str, Any] = {
     "create y, create x": lambda x, y, by: [create(y, by), create(x, by)],
     "settle x, settle y": lambda x, y, by: [settle(x, by), settle(y, by)],
     "settle y, settle x": lambda x, y, by: [settle(y, by), settle(x, by)],
+    "all of create y, settle x": lambda x, y, by: AllOrNone([create(y, by), settle(x, by)]),
     "create x, settle x": lambda x, y, by: [create(x, by), settle(x, by)],
     "settle x, create y": lambda x, y, by: [settle(x, by), create(y, by)],
     "get x, create y": lambda x, y, by: [ask("promise.get", id=x), create(y, by)],
@@ -142,6 +147,11 @@ JOB_KINDS: dict[str, Any] = {
     "enqueue y, first": lambda x, y, by: [enqueue(x, y, by, priority=1)],
     "enqueue x, enqueue y": lambda x, y, by: [enqueue(x, x, by), enqueue(x, y, by)],
     "enqueue y, enqueue x": lambda x, y, by: [enqueue(x, y, by), enqueue(x, x, by)],
+    "all of enqueue x, enqueue y": lambda x, y, by: AllOrNone([enqueue(x, x, by), enqueue(x, y, by)]),
+    "all of complete y, enqueue x": lambda x, y, by: AllOrNone([complete(y, by), enqueue(x, x, by)]),
+    "enqueue y and x at once": lambda x, y, by: [
+        ask("job.enqueue_many", jobs=[enqueue(x, id, by)["data"] for id in (y, x)], atomic=True)
+    ],
     "enqueue with a key": lambda x, y, by: [enqueue(x, x + by, by, uniqueKey=x)],
     "claim": lambda x, y, by: [claim(x, by)],
     "claim two": lambda x, y, by: [claim(x, by, 2)],
@@ -187,7 +197,8 @@ def judge(
     asked = {name: kind(x, y, name) for name, kind in zip("AB", kinds, strict=True)}
     if before:
         first.apply(before)
-    seen = between.run({name: lambda store, its=asked[name]: store.apply(its) for name in "AB"}, order)
+    runs = {name: lambda store, its=asked[name]: store.apply(its, atomic=isinstance(its, AllOrNone)) for name in "AB"}
+    seen = between.run(runs, order)
     end = [ask(kind, id=id) for id in (x, y, x + "w", x + "v") for kind in ("promise.get", "task.get")]
     if jobs:
         end += [ask("job.get", id=id) for id in (x, y, x + "A", x + "B")] + [ask("job.stats", queue=queue_of(x))]
@@ -200,7 +211,10 @@ def judge(
     for names in ("AB", "BA"):
         model = Model()
         model.apply_batch(before)
-        told = {name: [plain_reply(one) for one in model.apply_batch(asked[name])] for name in names}
+        told = {}
+        for name in names:
+            replies = model.apply_batch(asked[name], atomic=isinstance(asked[name], AllOrNone))
+            told[name] = [plain_reply(one) for one in replies]
         state_then = [plain_reply(one) for one in model.apply_batch(end)]
         if told == answers and state_then == left:
             return None

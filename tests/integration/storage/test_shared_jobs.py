@@ -70,6 +70,12 @@ def test_the_requests_of_a_job_share(store: rc.Store) -> None:
     jobs = store.jobs
     assert sharing(lambda: jobs.enqueue("t", id="a")) == SHARED
     assert sharing(lambda: jobs.enqueue("t", id="later", process_in=LEASE)) == SHARED
+    assert sharing(lambda: jobs.enqueue_many("t", [None] * 3, queue="all")) != SHARED  # the queue is new
+    assert sharing(lambda: jobs.enqueue_many("t", [None] * 3, queue="all")) == SHARED
+    assert sharing(lambda: jobs.enqueue_many("t", [None] * 2, ids=["all1", "all2"], queue="all")) == SHARED
+    for named in ({}, {"id": "all3"}):
+        many = asked("job.enqueue_many", jobs=[{"type": "t", "queue": "all", **named}], atomic=True)
+        assert sharing(lambda many=many: store.apply(many)) == SHARED
     assert sharing(lambda: claim(store)) == SHARED
     assert jobs.get("a").state == "claimed"
     assert sharing(lambda: jobs.start("a", 1)) == SHARED
@@ -132,7 +138,12 @@ ALONE: dict[str, Callable[[rc.Store], Any]] = {
         [asked_claim("default"), asked("job.fail", id="held", version=1, error={"code": "E"}, retryAfter=0)]
     ),
     "a job that is awaited": lambda store: store.jobs.complete("awaited", 1),
-    "all or none": lambda store: store.jobs.enqueue_many("t", [None, None]),
+    "all or none, of which one is refused": lambda store: store.apply(
+        [asked("job.enqueue", id="new", type="t"), asked("job.enqueue", id="held", type="other")], atomic=True
+    ),
+    "all or none, with and without ids": lambda store: store.apply(
+        asked("job.enqueue_many", jobs=[{"type": "t"}, {"type": "t", "id": "new"}], atomic=True)
+    ),
     "a lease that ends first": lambda store: store.jobs.claim("default", 1, worker="w", lease=1000),
     "a paused queue": lambda store: store.jobs.claim("paused", 1, worker="w", lease=LEASE),
 }
