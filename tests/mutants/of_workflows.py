@@ -363,7 +363,7 @@ MUTANTS = [
     Mutant(
         "a message is acknowledged though its task was not acquired",
         "target group",
-        "for one in taken if «one.number not in not_acquired»])",
+        "for one in (*again, *taken) if «one.number not in not_acquired»])",
         "True",
     ),
     Mutant("the job of a call has no deadline", "target group", "if «promise.timeout_at < NEVER»:", "False"),
@@ -374,7 +374,9 @@ MUTANTS = [
         "if «isinstance(enqueued, (Invalid, Conflict, Unprocessable))»:",
         "False",
     ),
-    Mutant("a worker takes a call again that it has left to others", "target group", "self._elsewhere[id] = (version, func)", "pass"),
+    Mutant(
+        "a worker takes a call again that it has left to others", "target group", "self._elsewhere[id] = (version, func)", "pass"
+    ),
     Mutant("a worker leaves the outcome of a call to others", "target group", "return «version == execute.version» and", "True"),
     Mutant("a function that is registered later gets no calls", "target group", "and «func not in self._tasks»", "True"),
     Mutant("messages that were not acknowledged stay", "target group", "self._read_all_at = -math.inf  # for", "pass  # for"),

@@ -66,4 +66,27 @@ def test_a_message_waits_for_others_while_its_task_cannot_be_acquired(monkeypatc
         group.round()
         assert store.tasks.get("c").state == "suspended"
         group.round()
-        assert other.take() == []
+        assert store.messages() == []
+
+
+def test_a_message_whose_acknowledgement_fails() -> None:
+    with rc.Store(clock=rc.ManualClock(start=0)) as store:
+        client = StoreClient(store)
+        worker = Worker(Given(client), target_group="shop")
+        worker.task("price")(lambda n: n)
+        inbox = client.inbox("shop", worker.name, -1)
+        group = TargetGroup(worker._parts(), inbox, lambda: 0.0)
+        call(store, "c", "price", 1)
+        store.tasks.acquire("c", 0, pid="other", ttl=1000)  # so the message is stale
+        acknowledge = inbox._acknowledge
+
+        def failing(numbers: object) -> None:
+            inbox._acknowledge = acknowledge
+            raise StoreError("the disk is full")
+
+        inbox._acknowledge = failing
+        with pytest.raises(StoreError, match="the disk is full"):
+            group.round()
+        assert [message.id for message in store.messages()] == ["c"]
+        group.round()
+        assert store.messages() == []

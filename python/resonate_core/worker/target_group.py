@@ -145,7 +145,8 @@ class TargetGroup:
             raise
 
     def _round(self) -> bool:
-        under_way = {step.execute.number for step in self._open if step.execute is not None}
+        again = [step.execute for step in self._open if step.execute is not None]
+        under_way = {one.number for one in again}
         taken = [one for one in self._take() if (one.number not in under_way or not one.number) and not self._is_elsewhere(one)]
         fresh = [one for one in taken if not one.stale]
         self._open += [_Step(self._serve(one), one) for one in fresh]
@@ -154,7 +155,7 @@ class TargetGroup:
             self._send_all()
         finally:
             not_acquired = {step.execute.number for step in self._open if step.execute is not None}
-            self._inbox.acknowledge([one for one in taken if one.number not in not_acquired])
+            self._inbox.acknowledge([one for one in (*again, *taken) if one.number not in not_acquired])
         self.served += len(fresh)
         return bool(fresh)
 
