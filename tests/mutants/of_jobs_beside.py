@@ -109,4 +109,22 @@ MUTANTS = [
         "if («atomicity == Atomicity::all_or_nothing && !copy.replies.back().ok()») return false;",
         "false",
     ),
+    Mutant(
+        "alone a claim begins at a mark that was lowered meanwhile",
+        "storage",
+        "if («std::pair(mark.major, mark.minor) < asked->second.from») {",
+        "false",
+    ),
+    Mutant(
+        "a claim sees no jobs after those that it has read while it began",
+        "storage",
+        "if («found.size() < range.limit && !jobs.all») return std::nullopt;",
+        "false",
+    ),
+    Mutant(
+        "marks of scans stay, however many jobs are claimed beside others",
+        "storage",
+        "if (!deltas_.empty() && (many_commits || «many_jobs»)) wants_fold_ = true;",
+        "false",
+    ),
 ]

@@ -42,7 +42,7 @@ void PostgresStorage::send_shared_begin(const JobLookups& jobs) {
   claims_.clear();
   lookups_.send_locking(*connection_, jobs.any);
   for (const ClaimLookup& claim : jobs.claims) {
-    LockedClaims locked{.most = claim.most, .from = stored_claim_mark(claim.queue)};
+    FirstJobs locked{.most = claim.most, .from = stored_claim_mark(claim.queue)};
     RowRange range = jobs_to_claim(claim.queue);
     std::tie(range.after.major, range.after.minor) = locked.from;
     range.limit = claim.most;
@@ -69,7 +69,7 @@ void PostgresStorage::take_shared_begin(std::span<const PostgresResult> results,
   std::span<const PostgresResult> left = results.last(claims);
   bool again = false;
   for (const ClaimLookup& claim : jobs.claims) {
-    LockedClaims& locked = claims_.find(claim.queue)->second;
+    FirstJobs& locked = claims_.find(claim.queue)->second;
     for (int at = 0; at < left[0].rows(); ++at) locked.rows.push_back(read_row(left[0].row(at)));
     locked.all = locked.rows.size() < locked.most;
     again = again || stored_claim_mark(claim.queue) < locked.from ||
@@ -89,14 +89,9 @@ void PostgresStorage::take_shared_begin(std::span<const PostgresResult> results,
 
 // The rows of a range that this transaction has locked.
 std::vector<RowRef> PostgresStorage::locked_rows(const RowRange& range) const {
-  const auto place = range.index == Index::claim ? claims_.find(range.queue) : claims_.end();
-  if (place == claims_.end() || range.until != RowRange().until) run_again(true);
-  const LockedClaims& locked = place->second;
-  std::vector<RowRef> found;
-  for (const RowRef& row : locked.rows)
-    if (found.size() < range.limit && place_in(range, *row) > range.after) found.push_back(row);
-  if (found.size() < range.limit && !locked.all) run_again(true);
-  return found;
+  std::optional<std::vector<RowRef>> found = first_jobs(range);
+  if (!found) run_again(true);
+  return *std::move(found);
 }
 
 std::optional<std::int64_t> PostgresStorage::take_job_number() {
@@ -200,9 +195,18 @@ void PostgresStorage::keep_shared(std::int64_t number, const Changes& changes) {
   known_.counters = changes.counters;
   keeps_known_ = false;
   const std::int64_t unfolded = number - folded_;
-  if (!deltas_.empty() && (unfolded >= kFoldsAtLatest || (number % kFoldsEvery == 0 && unfolded >= kFoldsEvery / 2)))
-    wants_fold_ = true;
+  ++own_commits_;
+  for (const auto& [queue, locked] : claims_) own_claimed_ += static_cast<std::int64_t>(locked.rows.size());
+  const std::int64_t claimed = claimed_by_all(unfolded);
+  const bool many_commits = unfolded >= kFoldsAtLatest || (number % kFoldsEvery == 0 && unfolded >= kFoldsEvery / 2);
+  const bool many_jobs = claimed >= 2 * kFoldsAfterJobs || (number % kLooksEvery == 0 && claimed >= kFoldsAfterJobs);
+  if (!deltas_.empty() && (many_commits || many_jobs)) wants_fold_ = true;
   if (address_.listens) announce_commit(changes);
+}
+
+// How many jobs were claimed since the deltas were added up, so many commits ago, if the commits of others are like ours.
+std::int64_t PostgresStorage::claimed_by_all(std::int64_t unfolded) const noexcept {
+  return own_commits_ == 0 ? 0 : own_claimed_ * unfolded / own_commits_;
 }
 
 // An exclusive transaction adds the deltas to the bodies of their queues when it commits.

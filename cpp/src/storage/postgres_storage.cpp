@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -190,26 +191,88 @@ std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
     const RowRange narrowed = known_.narrowed(range);
     // A worker that polls an empty queue needs no further round trip.
     if (range.index == Index::claim && narrowed.after.major == kNever) return std::vector<RowRef>();
-    PostgresParameters parameters;
-    bind_range(parameters, narrowed);
-    const PostgresResult result = connection_->run(postgres_range(range.index), parameters);
-    std::vector<RowRef> found;
-    found.reserve(static_cast<std::size_t>(result.rows()));
-    RangeCheck check(range);
-    for (int at = 0; at < result.rows(); ++at) {
-      RowRef row;
-      if (range.index != Index::claim) {
-        row = read_row(result.row(at));
-      } else {
-        row = known_.rows.find(result.row(at).text(0));  // mostly the process that creates a job also claims it
-        if (!row) known_.rows.put(row = read_row(result.row(at)));
-      }
-      check.see(*row);
-      found.push_back(std::move(row));
+    std::optional<std::vector<RowRef>> found = first_jobs(range);
+    if (!found) {
+      PostgresParameters parameters;
+      bind_range(parameters, narrowed);
+      found = read_rows(range, connection_->run(postgres_range(range.index), parameters));
     }
-    known_.read(range, found);
-    return found;
+    known_.read(range, *found);
+    return *std::move(found);
   });
+}
+
+std::vector<RowRef> PostgresStorage::read_rows(const RowRange& range, const PostgresResult& result) {
+  std::vector<RowRef> found;
+  found.reserve(static_cast<std::size_t>(result.rows()));
+  RangeCheck check(range);
+  for (int at = 0; at < result.rows(); ++at) {
+    RowRef row;
+    if (range.index != Index::claim) {
+      row = read_row(result.row(at));
+    } else {
+      row = known_.rows.find(result.row(at).text(0));  // mostly the process that creates a job also claims it
+      if (!row) known_.rows.put(row = read_row(result.row(at)));
+    }
+    check.see(*row);
+    found.push_back(std::move(row));
+  }
+  return found;
+}
+
+// Adds the rows of claims to the first round trip of an exclusive transaction, from the marks on that are known before. Returns the
+// place of their results.
+std::size_t PostgresStorage::send_first_jobs(const JobLookups& jobs, bool alone) {
+  claims_.clear();
+  std::size_t first = 0;
+  for (const ClaimLookup& claim : jobs.claims) {
+    RowRange range = jobs_to_claim(claim.queue);
+    FirstJobs asked{.most = claim.most, .from = stored_claim_mark(claim.queue)};
+    if (alone) {
+      range = known_.narrowed(range);
+      asked.from = {range.after.major, range.after.minor};
+    }
+    if (claim.most == 0 || asked.from.first == kNever) continue;
+    std::tie(range.after.major, range.after.minor) = asked.from;
+    range.limit = claim.most;
+    PostgresParameters parameters;
+    bind_range(parameters, range);
+    const std::size_t place = connection_->send(postgres_range(Index::claim), parameters);
+    if (claims_.empty()) first = place;
+    claims_.emplace(claim.queue, std::move(asked));
+  }
+  return first;
+}
+
+// Takes their results, except of queues whose mark another process has lowered since.
+void PostgresStorage::take_first_jobs(std::span<const PostgresResult> results, const JobLookups& jobs) {
+  for (const ClaimLookup& claim : jobs.claims) {
+    const auto asked = claims_.find(claim.queue);
+    if (asked == claims_.end()) continue;
+    const PostgresResult& result = results.front();
+    results = results.subspan(1);
+    RowRange range = jobs_to_claim(claim.queue);
+    const IndexPlace mark = known_.narrowed(range).after;
+    if (std::pair(mark.major, mark.minor) < asked->second.from) {
+      claims_.erase(asked);
+      continue;
+    }
+    std::tie(range.after.major, range.after.minor) = asked->second.from;
+    asked->second.rows = read_rows(range, result);
+    asked->second.all = asked->second.rows.size() < asked->second.most;
+  }
+}
+
+// The rows of a range, if this transaction has read as many while it began.
+std::optional<std::vector<RowRef>> PostgresStorage::first_jobs(const RowRange& range) const {
+  const auto place = range.index == Index::claim ? claims_.find(range.queue) : claims_.end();
+  if (place == claims_.end() || range.until != RowRange().until) return std::nullopt;
+  const FirstJobs& jobs = place->second;
+  std::vector<RowRef> found;
+  for (const RowRef& row : jobs.rows)
+    if (found.size() < range.limit && place_in(range, *row) > range.after) found.push_back(row);
+  if (found.size() < range.limit && !jobs.all) return std::nullopt;
+  return found;
 }
 
 std::vector<ScheduleRef> PostgresStorage::schedules(const ScheduleRange& range) {

@@ -60,13 +60,18 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
 
  private:
-  // Commits beside others after which a process that counts jobs runs alone, to add up the deltas: the one whose number is a
-  // multiple of the first, and any process if that one did not.
+  // Commits beside others after which a process that counts jobs runs alone, to add up the deltas and to raise the marks of scans:
+  // the one whose number is a multiple of the first, and any process if that one did not.
   static constexpr std::int64_t kFoldsEvery = 256;
   static constexpr std::int64_t kFoldsAtLatest = 1024;
+  // The same, by the jobs that were claimed meanwhile: while another client keeps a snapshot open, scans read their entries again
+  // and again. The process whose number is a multiple of the second, and any process after twice as many jobs.
+  static constexpr std::int64_t kFoldsAfterJobs = 512;
+  static constexpr std::int64_t kLooksEvery = 16;
   enum class Outcome : std::uint8_t { committed, undone };
-  // The first jobs of a queue after a place that no other transaction had locked, and that this one has.
-  struct LockedClaims {
+  // The first jobs of a queue after a place, read while the transaction began. One that shares has locked them, and has only those
+  // that no other transaction had locked.
+  struct FirstJobs {
     std::size_t most = 0;
     std::pair<std::int64_t, std::int64_t> from = {};
     std::vector<RowRef> rows = {};
@@ -79,7 +84,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   auto guarded(const char* action, Body body);
   [[noreturn]] void fail(const char* action, const PostgresError& error);
   void connect();
-  void begin_alone(const Lookups& expected);
+  void begin_alone(const Lookups& expected, const JobLookups& jobs);
   void begin_once(Access access, const Lookups& expected = {}, const JobLookups& jobs = {});
   std::size_t send_lock(Access access);
   enum class Scope : std::uint8_t { session, transaction };
@@ -90,7 +95,12 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void require_not_shared() const;
   void send_shared_begin(const JobLookups& jobs);
   void take_shared_begin(std::span<const PostgresResult> results, const JobLookups& jobs);
+  std::size_t send_first_jobs(const JobLookups& jobs, bool alone);
+  void take_first_jobs(std::span<const PostgresResult> results, const JobLookups& jobs);
+  std::optional<std::vector<RowRef>> first_jobs(const RowRange& range) const;
   std::vector<RowRef> locked_rows(const RowRange& range) const;
+  std::int64_t claimed_by_all(std::int64_t unfolded) const noexcept;
+  std::vector<RowRef> read_rows(const RowRange& range, const PostgresResult& result);
   std::pair<std::int64_t, std::int64_t> stored_claim_mark(std::string_view queue) const;
   void keep_numbers(bool committed) noexcept;
   std::int64_t unused_numbers() const noexcept;
@@ -126,10 +136,12 @@ class PostgresStorage final : public Storage, private OpenConnection {
   Lookups expected_;                                         // what the next transaction will load; its begin takes it
   JobLookups expected_jobs_;                                 // the same for its requests on jobs
   PostgresLookups lookups_;                                  // of this transaction
-  std::map<std::string, LockedClaims, std::less<>> claims_;  // of this shared transaction
+  std::map<std::string, FirstJobs, std::less<>> claims_;     // of this transaction
   std::vector<std::pair<std::string, std::string>> deltas_;  // that it adds to queues
   std::vector<QueueRef> unfolded_;                           // queues with the deltas that this exclusive transaction adds up
   std::int64_t folded_ = 0;                                  // the number of the last deltas that are in the queues
+  std::int64_t own_commits_ = 0;                             // beside others since then
+  std::int64_t own_claimed_ = 0;                             // the jobs that they have claimed
   bool wants_fold_ = false;                                  // the next transaction is to be exclusive, and adds them up
   // Numbers of jobs (postgres_migrations.cpp).
   std::int64_t jobs_made_ = 0;

@@ -39,7 +39,7 @@ void PostgresStorage::begin(Access access) {
     for (int left = kTriesWithinLimits;; --left) {
       try {
         if (!connection_) connect();
-        return access == Access::write ? begin_alone(expected) : begin_once(access, expected, jobs);
+        return access == Access::write ? begin_alone(expected, jobs) : begin_once(access, expected, jobs);
       } catch (const PostgresError& error) {
         // Nothing was begun, so a new connection loses nothing.
         const bool lost = !connection_ || connection_->lost();
@@ -54,14 +54,14 @@ void PostgresStorage::begin(Access access) {
 
 // Begins an exclusive transaction. It waits at most busy_timeout for other writers, and for shared ones a moment at a time: one of
 // them may stand still, and the other shared ones queue behind this wait.
-void PostgresStorage::begin_alone(const Lookups& expected) {
+void PostgresStorage::begin_alone(const Lookups& expected, const JobLookups& jobs) {
   const auto begun = steady_time();
   const auto left = [&] {
     return longest_wait() - std::chrono::duration_cast<std::chrono::milliseconds>(steady_time() - begun).count();
   };
   for (;;) {
     try {
-      return begin_once(Access::write, expected);
+      return begin_once(Access::write, expected, jobs);
     } catch (const PostgresError& error) {
       if (!is_lock_timeout(error) || connection_->lost() || left() <= 0) throw;
     }
@@ -123,6 +123,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected, const J
     const std::size_t messages = asks_unblocks ? send_range(unblocks) : 0;
     const bool asks_deltas = access == Access::write && !alone;
     const std::size_t deltas = asks_deltas ? send(PostgresQuery::load_deltas) : 0;
+    const std::size_t claims = access == Access::write ? send_first_jobs(jobs, alone) : 0;
     if (!shares) lookups_.send(*connection_);
     in_transaction_ = true;
     const auto sent = steady_time();
@@ -137,6 +138,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected, const J
     if (asks_unblocks) keep_messages(unblocks, results[messages]);
     if (shares) return take_shared_begin(std::span(results).first(counters), jobs);
     lookups_.take(results, known_);
+    if (!claims_.empty()) take_first_jobs(std::span(results).subspan(claims), jobs);
     if (asks_deltas) {
       keep_deltas(results[deltas]);
     } else if (access == Access::write && may_share_ && seen_shared_ > folded_) {  // others share since a moment ago
@@ -175,8 +177,9 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
     stored_marks_.read_claims(claims);
     stored_claim_marks_ = std::move(claims);
   }
-  folded_ = row.integer(12);
-  wants_fold_ = wants_fold_ && shared - folded_ >= kFoldsEvery / 2;
+  if (std::exchange(folded_, row.integer(12)) != row.integer(12)) own_commits_ = own_claimed_ = 0;
+  const std::int64_t unfolded = shared - folded_;
+  wants_fold_ = wants_fold_ && (unfolded >= kFoldsEvery / 2 || claimed_by_all(unfolded) >= kFoldsAfterJobs / 2);
   jobs_made_ = row.integer(4);
   numbers_taken_ = row.integer(13);
   last_number_ = may_share_ ? row.integer(14) : numbers_taken_;

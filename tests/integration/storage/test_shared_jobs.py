@@ -362,3 +362,25 @@ def test_a_fleet_runs_each_job_once(postgres_url: str) -> None:
         (queue,) = first.queues.stats()
         assert queue["counts"]["completed"] == len(done)
         assert queue["days"][-1]["processed"] == len(done)
+
+
+def test_a_claim_alone_sees_a_job_that_came_before_its_mark(postgres_url: str) -> None:
+    """Its rows are asked for from the mark that its process has read last; another process has lowered it since."""
+    url = shared(postgres_url, "alone")
+    with rc.Store(url) as one, rc.Store(url) as other:
+        one.jobs.enqueue("t", id="b", priority=60)
+        one.jobs.enqueue("t", id="c", priority=60)
+        assert [job.id for job in claim(one)] == ["b"]
+        other.jobs.enqueue("t", id="a", priority=1)
+        assert [job.id for job in claim(one)] == ["a"]
+        assert [job.id for job in claim(one)] == ["c"]
+
+
+def test_a_claim_alone_looks_beyond_the_jobs_that_it_asked_for(postgres_url: str) -> None:
+    """Those that are over are passed; they are removed by later steps."""
+    with rc.Store(shared(postgres_url, "alone"), clock=rc.ManualClock(0)) as store:
+        for number in range(600):
+            store.jobs.enqueue("t", id=f"over{number}", good_for=1)
+        store.jobs.enqueue("t", id="good")
+        store.clock.advance(10)
+        assert [job.id for job in claim(store)] == ["good"]
