@@ -33,12 +33,12 @@ def figures(
         for peer in there:
             ways[peer], tried = peers.fastest(peer, files)
             found |= tried
-            notes.append(f"{peer.name} ran in its fastest way of those that were tried: {' '.join(ways[peer])}")
+            notes.append(f"{peer} ran in its fastest way of those that were tried: {' '.join(ways[peer])}")
         for turn in range(rounds):
             with tempfile.TemporaryDirectory(dir=files) as fresh:
                 seen = ours.measure(Path(fresh), count, width)
                 for peer in there:
-                    seen |= peers.measure(peer, ways[peer], Path(fresh) / f"{peer.name}-{turn}", count, width)
+                    seen |= peers.measure(peer, ways[peer], Path(fresh) / f"{peer}-{turn}", count, width)
             found = better(found, seen)
         if waiters:
             found |= waiting.measure(files, rounds, waiters)
@@ -48,7 +48,7 @@ def figures(
 def targets(found: dict[str, float], waiters: int) -> list[Target]:
     """What the figures that were measured are held against."""
     every = [Target(ours.figure(what), 0.6, ours.figure(_PLAIN[what])) for what in ("chains", "fan")]
-    every += [Target(ours.figure(what), 3, peers.figure(peer, what)) for peer in peers.WAYS for what in ("chains", "fan")]
+    every += [Target(ours.figure(what), 3, peers.figure(*peer, what)) for peer in peers.MEASURED for what in ("chains", "fan")]
     every += [
         Target(waiting.figure(stored, waiters), 1.5, waiting.figure(stored, 0), at_most=True, unit="us")
         for stored in waiting.STORES
@@ -67,7 +67,7 @@ def tables(found: dict[str, float]) -> str:
         lines += [f"  {name:<42}{found[name]:>10,.0f}" for name in tried]
     lines.append("ratios of rates, and of processor time")
     for what, plain in _PLAIN.items():
-        bounds = [ours.figure(plain), *(peers.figure(peer, what.split(" ")[0]) for peer in peers.WAYS)]
+        bounds = [ours.figure(plain), *(peers.figure(*peer, what.split(" ")[0]) for peer in peers.MEASURED)]
         lines += [_ratio(found, ours.figure(what), bound) for bound in bounds if bound in found]
     return "\n".join(lines) + "\n"
 

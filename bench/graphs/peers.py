@@ -1,4 +1,6 @@
-"""Celery canvas and BullMQ flows, each a program of its own, with a Redis that is started for it and keeps nothing on disk.
+"""Celery canvas and BullMQ flows, each a program of its own, with a Redis that is started for it.
+
+A Redis with `no file` keeps nothing on disk. One with `fsync always` loses no more than SQLite with FULL: nothing that it has answered.
 
 Each way to run a peer is tried with a few chains; the fastest then runs all of them, and the fan.
 """
@@ -10,7 +12,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .. import redis_server
@@ -26,6 +28,9 @@ WAYS = {
     "Celery": (("prefork", "2"), ("prefork", "4"), ("threads", "4"), ("threads", "20"), ("solo", "1")),
     "BullMQ": (("0", "50"), ("0", "100"), ("0", "200"), ("1", "100"), ("2", "50")),
 }
+KEPT = {"no file": ("--appendonly", "no"), "fsync always": ("--appendonly", "yes", "--appendfsync", "always")}
+#: Those that are measured: names of `WAYS`, and what their Redis keeps.
+MEASURED = (("Celery", "no file"), ("BullMQ", "no file"), ("BullMQ", "fsync always"))
 
 
 @dataclass(frozen=True)
@@ -35,10 +40,15 @@ class Peer:
     Attributes:
         name: A key of `WAYS`.
         command: Of its program, before its arguments.
+        kept: What its Redis keeps, a key of `KEPT`.
     """
 
     name: str
     command: tuple[str, ...]
+    kept: str = "no file"
+
+    def __str__(self) -> str:
+        return f"{self.name} Redis {self.kept}"
 
 
 def celery(python: Path | None) -> Peer | str:
@@ -76,8 +86,8 @@ def _needs(name: str, programs: Sequence[str]) -> str | None:
 
 def fastest(peer: Peer, folder: Path) -> tuple[tuple[str, str], dict[str, float]]:
     """The way with the highest rate of a few chains, and the rates of all ways by name."""
-    rates = {way: _run(peer, way, folder / f"{peer.name}-{'-'.join(way)}", _TRIED, 0)["chains"] for way in WAYS[peer.name]}
-    named = {f"{peer.name}, {_TRIED} chains, {' '.join(way)}": rate for way, rate in rates.items()}
+    rates = {way: _run(peer, way, folder / f"{peer}-{'-'.join(way)}", _TRIED, 0)["chains"] for way in WAYS[peer.name]}
+    named = {f"{peer}, {_TRIED} chains, {' '.join(way)}": rate for way, rate in rates.items()}
     return max(rates, key=lambda way: rates[way]), named
 
 
@@ -86,17 +96,18 @@ def measure(peer: Peer, way: tuple[str, str], folder: Path, count: int, width: i
     seen = _run(peer, way, folder, count, width)
     found: dict[str, float] = {}
     for what in ("chains", "fan"):
-        found |= {figure(peer.name, what): seen[what], figure(peer.name, what) + CPU: seen[f"{what} cpu us"]}
+        name = figure(peer.name, peer.kept, what)
+        found |= {name: seen[what], name + CPU: seen[f"{what} cpu us"]}
     return found
 
 
-def figure(peer: str, what: str) -> str:
+def figure(peer: str, kept: str, what: str) -> str:
     """The name of a figure."""
-    return f"{peer} Redis no file, {what}"
+    return f"{peer} Redis {kept}, {what}"
 
 
 def _run(peer: Peer, way: tuple[str, str], folder: Path, count: int, width: int) -> dict[str, float]:
-    with redis_server.running(folder) as (address, process):
+    with redis_server.running(folder, KEPT[peer.kept]) as (address, process):
         place = address.rsplit(":", 1)[1] if peer.name == "BullMQ" else address
         command = [*peer.command, place, str(process), *way, str(count), str(LENGTH), str(width), PAYLOAD]
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE, env=_clean())
@@ -112,6 +123,8 @@ def _clean() -> dict[str, str]:
 
 
 def install(peers: Sequence[Callable[[], Peer | str]]) -> tuple[list[Peer], list[str]]:
-    """Those that can be measured, and why others cannot."""
+    """Those that can be measured, as `MEASURED` says, and why others cannot."""
     every = [make() for make in peers]
-    return [one for one in every if isinstance(one, Peer)], [one for one in every if isinstance(one, str)]
+    there = {one.name: one for one in every if isinstance(one, Peer)}
+    measured = [replace(there[name], kept=kept) for name, kept in MEASURED if name in there]
+    return measured, [one for one in every if isinstance(one, str)]

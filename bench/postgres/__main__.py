@@ -66,15 +66,15 @@ def main() -> int:
             figures |= http.figures(database("http"), Path(folder), arguments.rounds, arguments.seconds)
         for turn in range(arguments.rounds):
             rates = {
-                "Worker": workers.ours(database(f"worker{turn}")),
+                "Worker": {"rate": workers.ours(database(f"worker{turn}"))},
                 "River": river if isinstance(river, str) else workers.river(river, database(f"river{turn}")),
                 "procrastinate": workers.procrastinate(arguments.peers_python, database(f"procrastinate{turn}")),
             }
-            for name, rate in rates.items():
-                if isinstance(rate, str):
-                    said.append(rate)
+            for name, found in rates.items():
+                if isinstance(found, str):
+                    said.append(found)
                 else:
-                    figures[f"PostgreSQL {name}"] = max(rate, figures.get(f"PostgreSQL {name}", 0.0))
+                    figures[f"PostgreSQL {name}"] = max(found["rate"], figures.get(f"PostgreSQL {name}", 0.0))
         figures |= held.figures(database("held"), server.url("held"), arguments.held)
     held_against = [*targets(arguments.jobs), *([] if no_http else http.targets())]
     held_against += [*workers.targets(figures), *held.targets(arguments.held)]

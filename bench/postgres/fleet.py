@@ -8,7 +8,8 @@ one, at a rate. All connections pass a relay that adds the latency of a network.
 while nothing is enqueued.
 
 With --busy the workers of each fleet have a backlog, which another process fills a hundred jobs at a time. --snapshot measures each
-fleet a second time, while another client keeps a snapshot open, as pg_dump does.
+fleet a second time, while another client keeps a snapshot open, as pg_dump does. --peers measures River and procrastinate, too: so many
+clients of each work off a backlog that nobody fills meanwhile, each with four jobs at once.
 
 Compare two builds on the same machine at the same time of day: other work on it is in all figures.
 """
@@ -21,6 +22,7 @@ import multiprocessing
 import os
 import statistics
 import sys
+import tempfile
 import time
 from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
@@ -30,6 +32,7 @@ import resonate_core as rc
 from resonate_core.worker import Worker
 
 from ..report import machine
+from . import workers
 from .relay import relayed
 from .urls import with_writers
 
@@ -38,6 +41,9 @@ sys.path.append(str(Path(__file__).parents[2] / "tests"))
 _TYPE = "fleet"
 _FILLED = 100  # jobs that are enqueued together
 _BACKLOG = 500
+_AT_ONCE = 4  # jobs of a worker
+#: Jobs of one client of a peer; four clients and more have four times as many.
+PEER_JOBS = {"river": 5_000, "procrastinate": 500}
 
 
 def work(url: str, workers: int, barrier: Barrier, ended: Event, found: Any, count: Any = None) -> None:
@@ -47,7 +53,7 @@ def work(url: str, workers: int, barrier: Barrier, ended: Event, found: Any, cou
     async def run() -> None:
         running = []
         for _ in range(workers):
-            worker = Worker(rc.Store(url, busy_timeout=60_000), concurrency=4)
+            worker = Worker(rc.Store(url, busy_timeout=60_000), concurrency=_AT_ONCE)
 
             @worker.task(_TYPE)
             async def start(made: float) -> None:
@@ -211,6 +217,24 @@ def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[f
     return rates
 
 
+def measure_peers(server: Any, clients: int, given: argparse.Namespace, river: Path | str) -> list[str]:
+    """Jobs/s of so many clients of River and of procrastinate, as cells of a table; "-" for one that cannot be measured."""
+    cells = []
+    for name, program in (("river", river), ("procrastinate", given.procrastinate_python)):
+        database = f"{name}{clients}"
+        server.create_database(database)
+        with relayed(server.url(database), given.latency) as url:
+            jobs = PEER_JOBS[name] * min(clients, 4)
+            if isinstance(program, str) or program is None:
+                cells.append("-")
+            elif name == "river":
+                cells.append(f"{workers.river(program, url, jobs, _AT_ONCE, clients)['worked']:.0f}")
+            else:
+                found = workers.procrastinate(program, url, jobs, _AT_ONCE, clients)
+                cells.append("-" if isinstance(found, str) else f"{found['worked']:.0f}")
+    return cells
+
+
 def main() -> int:
     """Measures a fleet and prints a table in Markdown."""
     import postgres_server
@@ -229,6 +253,8 @@ def main() -> int:
     parser.add_argument(
         "--writers", default="auto", help="whether processes write beside each other: auto, shared, alone (default auto)"
     )
+    parser.add_argument("--peers", action="store_true", help="with --busy: River and procrastinate, too")
+    parser.add_argument("--procrastinate-python", type=Path, help="a Python that has procrastinate; none: it is not measured")
     given = parser.parse_args()
     settings = {"max_connections": str(20 + 6 * max([given.workers, *given.busy]))}
     with postgres_server.running(durable=True, settings=settings) as server:
@@ -237,13 +263,14 @@ def main() -> int:
             print(
                 f"{given.latency:g} ms a round trip, at most {given.processes} processes, load {os.getloadavg()[0]:.1f} at the begin"
             )
-            print("| workers | jobs/s | with an open snapshot |\n|---|---|---|")
-            for workers in given.busy:
-                rates = measure_busy(server, workers, given)
-                print(
-                    f"| {workers} | {rates[0]:.0f} | {rates[1]:.0f} |" if given.snapshot else f"| {workers} | {rates[0]:.0f} | |",
-                    flush=True,
-                )
+            with tempfile.TemporaryDirectory() as folder:
+                river = workers.build_river(Path(folder)) if given.peers else "not asked for"
+                print("| workers | jobs/s | with an open snapshot | River | procrastinate |\n|---|---|---|---|---|")
+                for count in given.busy:
+                    cells = [f"{rate:.0f}" for rate in measure_busy(server, count, given)]
+                    cells += [] if given.snapshot else ["-"]
+                    cells += measure_peers(server, count, given, river) if given.peers else ["-", "-"]
+                    print(f"| {count} | {' | '.join(cells)} |", flush=True)
             return 0
         found = measure(server, given)
     print(machine())

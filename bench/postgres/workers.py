@@ -68,21 +68,24 @@ def build_river(folder: Path) -> Path | str:
     return go_program.build("River", _HERE / "river", folder)
 
 
-def river(program: Path, url: str) -> float:
-    """Jobs a second of River, in a database of its own."""
-    return _rate([str(program), "-url", url, "-count", str(JOBS["River"]), "-workers", str(AT_ONCE), "-payload", PAYLOAD])
+def river(program: Path, url: str, jobs: int = JOBS["River"], at_once: int = AT_ONCE, clients: int = 1) -> dict[str, float]:
+    """Jobs a second of River, in a database of its own: `rate` of both parts, `worked` of the second one."""
+    counts = ["-count", str(jobs), "-workers", str(at_once), "-clients", str(clients)]
+    return _rates([str(program), "-url", url, *counts, "-payload", PAYLOAD])
 
 
-def procrastinate(python: Path, url: str) -> float | str:
-    """Jobs a second of procrastinate, in a database of its own, or why it is not measured."""
+def procrastinate(
+    python: Path, url: str, jobs: int = JOBS["procrastinate"], at_once: int = AT_ONCE, clients: int = 1
+) -> dict[str, float] | str:
+    """Jobs a second of procrastinate, in a database of its own, as of `river`; or why it is not measured."""
     asked = subprocess.run([python, "-c", "import procrastinate"], capture_output=True, check=False)
     if asked.returncode != 0:
         return f"procrastinate is not measured: {python} has none (scripts/bench installs it)"
     program = str(_HERE / "procrastinate_program.py")
-    return _rate([str(python), program, url, str(JOBS["procrastinate"]), str(AT_ONCE), PAYLOAD])
+    return _rates([str(python), program, url, str(jobs), str(at_once), PAYLOAD, str(clients)])
 
 
-def _rate(command: list[str]) -> float:
+def _rates(command: list[str]) -> dict[str, float]:
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_PATIENCE)
-    rate: float = json.loads(done.stdout)["rate"]
-    return rate
+    rates: dict[str, float] = json.loads(done.stdout)
+    return rates
