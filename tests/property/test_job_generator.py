@@ -33,7 +33,7 @@ EDGES = {
     "pending": ["claimed", "running", "archived", "cancelled", "expired", "completed", "failed"],
     "claimed": ["running", "pending", "cancelled", "failed"],
     "running": ["completed", "retry", "archived", "failed", "scheduled", "waiting", "cancelled"],
-    "retry": ["pending", "expired", "failed"],
+    "retry": ["pending", "failed"],
     "archived": ["pending", "cancelled", "failed"],
 }
 # The statuses of each kind other than 200, in either dialect.

@@ -48,7 +48,13 @@ class JobLives:
     # --- records ------------------------------------------------------------------------------------------------------------
 
     def see(self, record: Mapping[str, Any], now: int) -> None:
-        """Update the job's life from a record."""
+        """Update the job's life from a record.
+
+        Raises:
+            KeyError: It lacks a member that every job has. The type counts, too: it is read later, from the life.
+        """
+        if "type" not in record:
+            raise KeyError("type")
         state, enqueued_at = record["state"], record.get("enqueuedAt")
         life = self._lives.get(record["id"])
         if life is None:

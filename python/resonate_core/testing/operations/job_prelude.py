@@ -57,4 +57,14 @@ REQUESTS = [
     job("w:d", "q1", OLD, parent={"id": "w", "version": 1}, retention=10),
     request("job.receive", NEW, id="w", version=1, step="w:r", topic="t"),
     request("job.send", OLD, id="w", topic="u", value={"data": "bQ=="}),
+    # Jobs of a queue that the generator does not use: a workflow whose last attempt crashes, one below a workflow with a step of its
+    # own, and one that waits for the first of two others.
+    job("v", "e", lifecycle="workflow", maxRetries=0),
+    job("w:e", "e", lifecycle="workflow", parent={"id": "w", "version": 1}),
+    job("x", "e"),
+    request("job.claim", NEW, queues=["e"], count=3, worker="w3", lease=1000, start=3),
+    request("job.record", NEW, id="w:e", version=1, steps=[{"id": "w:e:a"}]),
+    request("job.suspend", NEW, id="x", version=1, awaits=["j:4", "w"], until="any"),
+    request("job.record", NEW, id="w", version=1, steps=[{"id": "w:f"}]),
+    job("w:f", "default"),  # adopts the step
 ]
