@@ -29,7 +29,7 @@ WAYS = {
     "BullMQ": (("0", "50"), ("0", "100"), ("0", "200"), ("1", "100"), ("2", "50")),
 }
 KEPT = {"no file": ("--appendonly", "no"), "fsync always": ("--appendonly", "yes", "--appendfsync", "always")}
-#: Those that are measured: names of `WAYS`, and what their Redis keeps.
+#: The measured peers: names of `WAYS`, and what their Redis keeps.
 MEASURED = (("Celery", "no file"), ("BullMQ", "no file"), ("BullMQ", "fsync always"))
 
 

@@ -9,7 +9,7 @@ while nothing is enqueued.
 
 With --busy the workers of each fleet have a backlog, which another process fills a hundred jobs at a time. --snapshot measures each
 fleet a second time, while another client keeps a snapshot open, as pg_dump does. --peers measures River and procrastinate, too: so many
-clients of each work off a backlog that nobody fills meanwhile, each with four jobs at once.
+clients of each run a backlog to which no program adds meanwhile, each with four jobs at once.
 
 Compare two builds on the same machine at the same time of day: other work on it is in all figures.
 """

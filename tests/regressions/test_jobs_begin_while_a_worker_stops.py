@@ -1,4 +1,4 @@
-"""A worker that was told to stop began further jobs, if the thread of a handler was faster than its event loop."""
+"""A stopping worker began further jobs, if the thread of a handler was faster than its event loop."""
 
 from __future__ import annotations
 

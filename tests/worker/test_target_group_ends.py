@@ -22,7 +22,7 @@ call, end = test_target_group.call, test_target_group.end
 def test_a_worker_that_stops_gives_back_what_it_held(
     end: tuple[rc.Store, Callable[..., Worker]], request: pytest.FixtureRequest
 ) -> None:
-    """In this process it holds nothing: it leaves the message to others. From a server the message comes back to it."""
+    """In this process it holds nothing: it leaves the message to others. A server sends the message to it again."""
     store, make = end
     version = 3 if "url" in request.node.callspec.id else 1
     with make(name="w1"):

@@ -1,4 +1,4 @@
-// Measures River on a database that somebody else has made: so many no-op jobs are inserted in batches of 1,000, then clients work
+// Measures River on a database that its caller has made: so many no-op jobs are inserted in batches of 1,000, then clients work
 // them all, each with connections of its own. Prints one line of JSON: jobs a second of both parts together, and of the second one.
 // Nothing of it is ours but the loop.
 package main

@@ -168,7 +168,7 @@ class Streams:
     def _next_in_turn(self, ids: dict[str, list[Stream]], group: str, about: str) -> Stream | None:
         """Return the stream whose turn it is.
 
-        A task that its last receiver could not run comes back: it goes to another one, and takes that one's turn.
+        A task that its last receiver has released goes to another one, and takes that one's turn.
         """
         last = self._receivers.get((group, about))
         for id in chain((id for id in ids if id != last), (id for id in (last,) if id in ids)):

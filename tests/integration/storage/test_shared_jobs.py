@@ -377,7 +377,7 @@ def test_a_claim_alone_sees_a_job_that_came_before_its_mark(postgres_url: str) -
 
 
 def test_a_claim_alone_looks_beyond_the_jobs_that_it_asked_for(postgres_url: str) -> None:
-    """Those that are over are passed; they are removed by later steps."""
+    """Expired jobs are passed; later steps remove them."""
     with rc.Store(shared(postgres_url, "alone"), clock=rc.ManualClock(0)) as store:
         for number in range(600):
             store.jobs.enqueue("t", id=f"over{number}", good_for=1)
