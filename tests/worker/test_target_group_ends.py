@@ -90,3 +90,15 @@ def test_a_message_whose_acknowledgement_fails() -> None:
         assert [message.id for message in store.messages()] == ["c"]
         group.round()
         assert store.messages() == []
+
+
+def test_a_function_that_is_registered_while_its_calls_wait(store: rc.Store) -> None:
+    client, seconds = StoreClient(store), [0.0]
+    worker = Worker(Given(client), target_group="shop")
+    group = TargetGroup(worker._parts(), client.inbox("shop", worker.name, -1), lambda: seconds[0])
+    call(store, "c", "late")
+    assert group.round() and not group.round()
+    worker.task("late")(lambda: 5)
+    seconds[0] += 5
+    assert group.round()
+    assert store.tasks.get("c").state == "suspended"
