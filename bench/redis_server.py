@@ -13,10 +13,16 @@ from pathlib import Path
 from .http.servers import free_port
 
 _PATIENCE = 60.0
+#: How Redis keeps its data, by the name in figures. With `fsync always` it loses nothing that it has answered.
+KEPT: dict[str, tuple[str, ...]] = {
+    "no file": ("--appendonly", "no"),
+    "everysec": ("--appendonly", "yes", "--appendfsync", "everysec"),
+    "fsync always": ("--appendonly", "yes", "--appendfsync", "always"),
+}
 
 
 @contextlib.contextmanager
-def running(folder: Path, options: Sequence[str] = ("--appendonly", "no")) -> Iterator[tuple[str, int]]:
+def running(folder: Path, options: Sequence[str] = KEPT["no file"]) -> Iterator[tuple[str, int]]:
     """Start a Redis on a free port of 127.0.0.1, without snapshots. Gives its address and its process.
 
     Args:

@@ -28,8 +28,7 @@ WAYS = {
     "Celery": (("prefork", "2"), ("prefork", "4"), ("threads", "4"), ("threads", "20"), ("solo", "1")),
     "BullMQ": (("0", "50"), ("0", "100"), ("0", "200"), ("1", "100"), ("2", "50")),
 }
-KEPT = {"no file": ("--appendonly", "no"), "fsync always": ("--appendonly", "yes", "--appendfsync", "always")}
-#: The measured peers: names of `WAYS`, and what their Redis keeps.
+#: The measured peers: a key of `WAYS`, and how the peer's Redis keeps its data.
 MEASURED = (("Celery", "no file"), ("BullMQ", "no file"), ("BullMQ", "fsync always"))
 
 
@@ -40,7 +39,7 @@ class Peer:
     Attributes:
         name: A key of `WAYS`.
         command: Of its program, before its arguments.
-        kept: What its Redis keeps, a key of `KEPT`.
+        kept: How the peer's Redis keeps its data: a key of `redis_server.KEPT`.
     """
 
     name: str
@@ -107,7 +106,7 @@ def figure(peer: str, kept: str, what: str) -> str:
 
 
 def _run(peer: Peer, way: tuple[str, str], folder: Path, count: int, width: int) -> dict[str, float]:
-    with redis_server.running(folder, KEPT[peer.kept]) as (address, process):
+    with redis_server.running(folder, redis_server.KEPT[peer.kept]) as (address, process):
         place = address.rsplit(":", 1)[1] if peer.name == "BullMQ" else address
         command = [*peer.command, place, str(process), *way, str(count), str(LENGTH), str(width), PAYLOAD]
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE, env=_clean())

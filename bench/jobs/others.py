@@ -18,8 +18,8 @@ _HUEY_THREADS = (1, 4)
 _ASYNQ_JOBS = 20_000
 #: Tasks at once, and goroutines that enqueue: one, four, and more than bring anything.
 _ASYNQ_SIZES = (1, 4, 64)
-#: How Redis keeps its data, by the name of the figure.
-REDIS = {"no file": ["--appendonly", "no"], "everysec": ["--appendonly", "yes", "--appendfsync", "everysec"]}
+#: How asynq's Redis keeps its data.
+_ASYNQ_KEPT = ("no file", "everysec")
 
 
 def end_to_end(enqueue: float, drain: float) -> float:
@@ -77,9 +77,9 @@ def build_asynq(folder: Path) -> Path | str:
 def asynq(program: Path, folder: Path, turn: int) -> dict[str, float]:
     """Jobs a second of asynq, and µs of processor time a job of its program and of Redis together."""
     found: dict[str, float] = {}
-    for kept, options in REDIS.items():
+    for kept in _ASYNQ_KEPT:
         seen = {}
-        with redis_server.running(folder / f"redis-{turn}-{kept.replace(' ', '-')}", options) as (address, server):
+        with redis_server.running(folder / f"redis-{turn}-{kept.replace(' ', '-')}", redis_server.KEPT[kept]) as (address, server):
             command = [str(program), "-address", address, "-count", str(_ASYNQ_JOBS), "-payload", PAYLOAD]
             for size in _ASYNQ_SIZES:
                 used = cpu_seconds(server)

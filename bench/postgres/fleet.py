@@ -32,7 +32,7 @@ import resonate_core as rc
 from resonate_core.worker import Worker
 
 from ..report import machine
-from . import workers
+from . import workers as peers
 from .relay import relayed
 from .urls import with_writers
 
@@ -218,7 +218,10 @@ def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[f
 
 
 def measure_peers(server: Any, clients: int, given: argparse.Namespace, river: Path | str) -> list[str]:
-    """Jobs/s of so many clients of River and of procrastinate, as cells of a table; "-" for one that cannot be measured."""
+    """Return the jobs/s of River and of procrastinate, each with this number of clients, as cells of a table.
+
+    A peer that cannot be measured has the cell "-".
+    """
     cells = []
     for name, program in (("river", river), ("procrastinate", given.procrastinate_python)):
         database = f"{name}{clients}"
@@ -228,9 +231,9 @@ def measure_peers(server: Any, clients: int, given: argparse.Namespace, river: P
             if isinstance(program, str) or program is None:
                 cells.append("-")
             elif name == "river":
-                cells.append(f"{workers.river(program, url, jobs, _AT_ONCE, clients)['worked']:.0f}")
+                cells.append(f"{peers.river(program, url, jobs, _AT_ONCE, clients)['worked']:.0f}")
             else:
-                found = workers.procrastinate(program, url, jobs, _AT_ONCE, clients)
+                found = peers.procrastinate(program, url, jobs, _AT_ONCE, clients)
                 cells.append("-" if isinstance(found, str) else f"{found['worked']:.0f}")
     return cells
 
@@ -264,7 +267,7 @@ def main() -> int:
                 f"{given.latency:g} ms a round trip, at most {given.processes} processes, load {os.getloadavg()[0]:.1f} at the begin"
             )
             with tempfile.TemporaryDirectory() as folder:
-                river = workers.build_river(Path(folder)) if given.peers else "not asked for"
+                river = peers.build_river(Path(folder)) if given.peers else "not asked for"
                 print("| workers | jobs/s | with an open snapshot | River | procrastinate |\n|---|---|---|---|---|")
                 for count in given.busy:
                     cells = [f"{rate:.0f}" for rate in measure_busy(server, count, given)]

@@ -1,7 +1,7 @@
-"""A call to a group of workers with different functions went back to the one that had released it, for minutes.
+"""For minutes, a call returned to the worker that had released it, although another worker of the group had the function.
 
-In one process that worker was woken by its own release. Over HTTP, two such calls took turns with each other: each stream got
-the other's.
+In one process, the release woke the worker that had made it before the others. Over HTTP, the streams of a group get messages in turn:
+two such calls alternated, so each call returned to the same stream.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_in_one_process() -> None:
 
 
 def test_a_resume_is_not_left_to_others() -> None:
-    """Any worker of the group passes on the outcome of a job, also one that does not know the function."""
+    """A worker that does not have the function settles the call when its job has ended, as each worker of the group does."""
     store = rc.Store(clock=rc.ManualClock(start=0), check=True)
     first, second = group_of(store, "first", "a"), group_of(store, "second", "b")
     call(store, "c", "b")

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <new>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "resonate/index_keys.hpp"
@@ -43,11 +42,8 @@ void PostgresStorage::send_shared_begin(const JobLookups& jobs) {
   lookups_.send_locking(*connection_, jobs.any);
   for (const ClaimLookup& claim : jobs.claims) {
     FirstJobs locked{.most = claim.most, .from = stored_claim_mark(claim.queue)};
-    RowRange range = jobs_to_claim(claim.queue);
-    std::tie(range.after.major, range.after.minor) = locked.from;
-    range.limit = claim.most;
     PostgresParameters parameters;
-    bind_range(parameters, range);
+    bind_range(parameters, range_of(claim, locked));
     send(PostgresQuery::lock_claims, parameters);
     // Its snapshot is a later one: it has all that the statement before has not locked.
     send(PostgresQuery::count_claims,

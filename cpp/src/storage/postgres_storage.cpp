@@ -220,23 +220,28 @@ std::vector<RowRef> PostgresStorage::read_rows(const RowRange& range, const Post
   return found;
 }
 
+// The range of these jobs.
+RowRange PostgresStorage::range_of(const ClaimLookup& claim, const FirstJobs& jobs) {
+  RowRange range = jobs_to_claim(claim.queue);
+  std::tie(range.after.major, range.after.minor) = jobs.from;
+  range.limit = claim.most;
+  return range;
+}
+
 // Adds the rows of claims to the first round trip of an exclusive transaction, from the marks on that are known before. Returns the
 // place of their results.
 std::size_t PostgresStorage::send_first_jobs(const JobLookups& jobs, bool alone) {
   claims_.clear();
   std::size_t first = 0;
   for (const ClaimLookup& claim : jobs.claims) {
-    RowRange range = jobs_to_claim(claim.queue);
     FirstJobs asked{.most = claim.most, .from = stored_claim_mark(claim.queue)};
     if (alone) {
-      range = known_.narrowed(range);
-      asked.from = {range.after.major, range.after.minor};
+      const IndexPlace mark = known_.narrowed(jobs_to_claim(claim.queue)).after;
+      asked.from = {mark.major, mark.minor};
     }
     if (claim.most == 0 || asked.from.first == kNever) continue;
-    std::tie(range.after.major, range.after.minor) = asked.from;
-    range.limit = claim.most;
     PostgresParameters parameters;
-    bind_range(parameters, range);
+    bind_range(parameters, range_of(claim, asked));
     const std::size_t place = connection_->send(postgres_range(Index::claim), parameters);
     if (claims_.empty()) first = place;
     claims_.emplace(claim.queue, std::move(asked));
@@ -251,14 +256,12 @@ void PostgresStorage::take_first_jobs(std::span<const PostgresResult> results, c
     if (asked == claims_.end()) continue;
     const PostgresResult& result = results.front();
     results = results.subspan(1);
-    RowRange range = jobs_to_claim(claim.queue);
-    const IndexPlace mark = known_.narrowed(range).after;
+    const IndexPlace mark = known_.narrowed(jobs_to_claim(claim.queue)).after;
     if (std::pair(mark.major, mark.minor) < asked->second.from) {
       claims_.erase(asked);
       continue;
     }
-    std::tie(range.after.major, range.after.minor) = asked->second.from;
-    asked->second.rows = read_rows(range, result);
+    asked->second.rows = read_rows(range_of(claim, asked->second), result);
     asked->second.all = asked->second.rows.size() < asked->second.most;
   }
 }

@@ -95,6 +95,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void require_not_shared() const;
   void send_shared_begin(const JobLookups& jobs);
   void take_shared_begin(std::span<const PostgresResult> results, const JobLookups& jobs);
+  static RowRange range_of(const ClaimLookup& claim, const FirstJobs& jobs);
   std::size_t send_first_jobs(const JobLookups& jobs, bool alone);
   void take_first_jobs(std::span<const PostgresResult> results, const JobLookups& jobs);
   std::optional<std::vector<RowRef>> first_jobs(const RowRange& range) const;

@@ -192,8 +192,9 @@ ORDERS = ["".join(order) for order in sorted(set(itertools.permutations("AAABBB"
 def parts_in_order(asked: dict[str, list[Envelope]], passed_over: bool) -> Iterator[list[tuple[str, list[Envelope]]]]:
     """The orders in which the requests of the two may have run.
 
-    A transaction that ran again may have locked the first jobs of a queue for a moment, so that the claim of the other one passed over
-    them (decision 52). What followed its own claim then comes after the other one.
+    A transaction that runs again has locked the first jobs of a queue for a moment. The claim of the other transaction may have passed
+    over these jobs meanwhile (decision 52). Then the requests before a place in the first transaction ran before the other transaction,
+    and the rest ran after it.
     """
     for one, other in ("AB", "BA"):
         yield [(one, asked[one]), (other, asked[other])]

@@ -102,9 +102,9 @@ def come_and_go(enqueuer: rc.Store, worker: rc.Store, jobs: int, queue: str = "d
 
 
 def test_jobs_that_one_process_enqueues_and_another_claims(url: str, other: libpq.Connection) -> None:
-    """What a process knew of the beginning of a scan was lost with each commit of the other one: a claim read all jobs that had gone.
+    """A claim reads few entries of jobs that have left the index, although another process commits between two claims.
 
-    Beside others it reads those that have gone since a process was last alone: about 512 at most.
+    In transactions beside others, a claim reads the entries of the jobs that left since the last exclusive transaction: about 512.
     """
     cycles, jobs = 120, 20
     with rc.Store(url) as enqueuer, rc.Store(url) as worker:

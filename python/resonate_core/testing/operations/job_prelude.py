@@ -57,8 +57,8 @@ REQUESTS = [
     job("w:d", "q1", OLD, parent={"id": "w", "version": 1}, retention=10),
     request("job.receive", NEW, id="w", version=1, step="w:r", topic="t"),
     request("job.send", OLD, id="w", topic="u", value={"data": "bQ=="}),
-    # Jobs of a queue that the generator does not use: a workflow whose last attempt crashes, one below a workflow with a step of its
-    # own, and one that waits for the first of two others.
+    # Jobs of a queue that the generator does not use: a workflow whose last attempt crashes, a child workflow that has a step, and a
+    # job that waits until any of two other jobs ends.
     job("v", "e", lifecycle="workflow", maxRetries=0),
     job("w:e", "e", lifecycle="workflow", parent={"id": "w", "version": 1}),
     job("x", "e"),
