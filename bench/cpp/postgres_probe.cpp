@@ -44,7 +44,7 @@ std::shared_ptr<Engine> open_engine(const std::string& place) {
 std::unique_ptr<PostgresConnection> bare_connection(const std::string& place) {
   const PostgresAddress address = PostgresAddress::parse(place);
   auto connection = std::make_unique<PostgresConnection>(address);
-  prepare_postgres_schema(*connection, address, true);
+  prepare_postgres_schema(*connection, address, TablesAccess::make);
   connection->run(("SET search_path TO " + address.schema).c_str());
   return connection;
 }

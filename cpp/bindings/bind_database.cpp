@@ -29,6 +29,7 @@ py::typing::Dict<py::str, py::int_> counts() {
   made["lost_commits"] = now.lost_commits;
   made["shared_commits"] = now.shared_commits;
   made["run_again"] = now.run_again;
+  made["optimistic_commits"] = now.optimistic_commits;
   made["listening_workers"] = now.listening_workers;
   return made;
 }

@@ -47,6 +47,10 @@ void DatabaseClock::learn(Instant at) noexcept {
   learned_when_ = std::chrono::steady_clock::now();
 }
 
+void DatabaseClock::learn_later(Instant at) noexcept {
+  if (at > wall()) learn(at);
+}
+
 bool ManualClock::set(Instant at) {
   std::lock_guard lock(mutex_);
   if (at < now_.load(std::memory_order_relaxed)) return false;

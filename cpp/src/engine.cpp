@@ -286,8 +286,7 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
   Plan plan;
   if (durable_)  // in memory, loading rows ahead saves nothing
     for (const Request& request : requests) plan.add(request.operation);
-  if (access == Access::write && shares_commits() && !requests.empty() && may_share(caller, caller) &&
-      run_shared(caller, caller, plan, atomicity))
+  if (access == Access::write && shares_commits() && !requests.empty() && run_first(caller, caller, plan, atomicity))
     return std::move(caller.replies);
   if (remote_) plan.expect(*storage_);
   Scope transaction(*this, access);

@@ -95,7 +95,7 @@ Engine::Caller* Engine::run_group(Caller& first) {
     ran = group.last();
     std::optional<Scope> begun;
     try {
-      if (may_share(first, *group.last()) && run_shared(first, *group.last(), group.plan())) return ran;
+      if (run_first(first, *group.last(), group.plan())) return ran;
       if (remote_) group.plan().expect(*storage_);
       begun.emplace(*this, Access::write);
     } catch (const Interrupted&) {

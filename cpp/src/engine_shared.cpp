@@ -1,7 +1,8 @@
-// Requests that run beside those of other processes (decision 51): in a transaction that locks the rows that they name.
+// Requests that first run in a transaction that costs less, and run again if it proves wrong: beside those of other processes,
+// where it locks the rows that they name (decision 51), or without a look at the database (decision 53).
 //
-// The storage guards the rule: whatever else a request reads or changes ends the transaction, and the request runs again, alone. So
-// what may_share() lets pass decides the speed, and never what is right.
+// The storage guards the rules: whatever a request may not read or change ends the transaction, and the request runs again, alone.
+// So what may_share() and may_be_optimistic() let pass decides the speed, and never what is right.
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -66,19 +67,35 @@ bool Engine::may_share(const Caller& first, const Caller& last) const {
   }
 }
 
-// Runs the callers in one transaction beside others. Returns false, and has changed nothing, if they must run alone: they need more
-// than their rows, or a step or a submission is due, which runs before the next request as it always does. A batch of which all or
-// none run is that of one caller; if it is refused, it is judged again alone, since what it would have created is not protected.
-bool Engine::run_shared(Caller& first, const Caller& last, Plan& plan, Atomicity atomicity) {
+bool Engine::may_be_optimistic(const Caller& first, const Caller& last) const {
+  if (!storage_->knows_state() || trace_ || options_.check) return false;  // a check reads more than the requests
+  for (const Caller* one = &first;; one = one->next) {
+    for (const Request& request : one->requests)
+      if (std::holds_alternative<JobClaim>(request.operation)) return false;  // it reads a range
+    if (std::ranges::any_of(one->nows, [](const auto& now) { return now.has_value(); })) return false;
+    if (one == &last) return true;
+  }
+}
+
+// Runs the callers in one transaction that is optimistic or shared. Returns false, and has changed nothing, if they must run alone.
+bool Engine::run_first(Caller& first, const Caller& last, Plan& plan, Atomicity atomicity) {
+  if (may_be_optimistic(first, last)) return run_copies(first, last, plan, Access::optimistic, atomicity);
+  return may_share(first, last) && run_copies(first, last, plan, Access::shared, atomicity);
+}
+
+// The same with this access. They must run alone, too, if a step or a submission is due, which runs before the next request as it
+// always does. A batch of which all or none run is that of one caller; if it is refused, it is judged again alone, since what it
+// would have created is not protected.
+bool Engine::run_copies(Caller& first, const Caller& last, Plan& plan, Access access, Atomicity atomicity) {
   constexpr int kTries = 3;  // others may create the same rows
   for (int left = kTries; left > 0; --left) {
     try {
-      plan.expect(*storage_, Access::shared);
-      Scope transaction(*this, Access::shared);
+      plan.expect(*storage_, access);
+      Scope transaction(*this, access);
       const Uninterrupted uninterrupted;
       const Instant now = present();
       if (storage_->first_due() <= now) return false;
-      plan.load(transaction->set, Access::shared);
+      plan.load(transaction->set, access);
       std::vector<std::vector<Reply>> replies;
       for (const Caller* one = &first;; one = one->next) {
         std::vector<Request> copies(one->requests.begin(), one->requests.end());  // the machine moves values out of them
@@ -88,6 +105,7 @@ bool Engine::run_shared(Caller& first, const Caller& last, Plan& plan, Atomicity
         replies.push_back(std::move(copy.replies));
         if (one == &last) break;
       }
+      if (access == Access::optimistic && !transaction->set.changed()) return false;  // no commit would check the replies
       commit(*transaction);
       auto its = replies.begin();
       for (Caller* one = &first;; one = one->next) {

@@ -4385,12 +4385,13 @@ def database_counts() -> dict[str, int]:
         `lock_timeouts`: transactions that waited for another writer longer than `busy_timeout`; `lost_commits`: commits whose answer was
         lost, so that the server was asked for their outcome; `listening_workers`: how many processes with workers listen for jobs of the
         queues of a worker of this process, of the queue with the most, as last counted (0: none of this process listens); `shared_commits`:
-        commits beside other writers; `run_again`: transactions beside others that had to run again, most of them alone.
+        commits beside other writers; `optimistic_commits`: commits in one round trip, on what the process knew; `run_again`: transactions
+        of these two kinds that had to run again, most of them alone.
 
     Example:
         >>> rc.Store(clock=rc.ManualClock()).close()
         >>> sorted(rc.database_counts())
-        ['connections', 'listening_workers', 'lock_timeouts', 'lost_commits', 'open_connections', 'round_trips', 'run_again', 'shared_commits']
+        ['connections', 'listening_workers', 'lock_timeouts', 'lost_commits', 'open_connections', 'optimistic_commits', 'round_trips', 'run_again', 'shared_commits']
     """
 
 def job_state_names(state: str, gathering: bool = False) -> tuple[str, str]:

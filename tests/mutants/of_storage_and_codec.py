@@ -203,4 +203,58 @@ MUTANTS = [
         'if («changes.counters.now < known_.counters.now») connection_->send("UPDATE writers',
         "false",
     ),
+    Mutant(
+        "without a look a commit of a writer that shares is not seen",
+        "storage",
+        """«" AND coalesce(pg_sequence_last_value('shared_commits'), 0) = ? AND "» + kClock""",
+        '" AND ?::bigint >= 0 AND "',
+    ),
+    Mutant(
+        "without a look a submission comes later than the request",
+        "storage",
+        '«" <= ? AND NOT EXISTS (SELECT FROM inbox WHERE status IS NULL)"»',
+        '" <= ?"',
+    ),
+    Mutant(
+        "without a look a row is taken for absent and not created",
+        "storage",
+        "if («std::ranges::count_if(changes.rows, is_assumed) != absent» || known_.keeps_instant(changes)) run_again(true);",
+        "false",
+    ),
+    Mutant(
+        "without a look a transaction that changes nothing is believed",
+        "storage",
+        "if («access == Access::optimistic && !transaction->set.changed()») return false;",
+        "false",
+    ),
+    Mutant(
+        "without a look the instant is that before a long wait",
+        "storage",
+        'is("23505") || «error.is("55P03")» || error.by_others()',
+        "false",
+    ),
+    Mutant(
+        "without a look for longer than a second",
+        "storage",
+        "!options_.clock || «steady_time() - looked_ < std::chrono::milliseconds(kLooksWithin)»",
+        "true",
+    ),
+    Mutant(
+        "without a look a promise that exists is an error",
+        "storage",
+        'error.is("23502") || «error.is("23505")» || error.is',
+        "false",
+    ),
+    Mutant(
+        "a lost commit that did not happen is an error without a look, too",
+        "storage",
+        "if («optimistic») run_again(true);  // the server may have restarted",
+        "false",
+    ),
+    Mutant(
+        "a connection that the server has closed is used for a commit",
+        "storage",
+        "if («connection_->closed_by_server()») run_again(true);",
+        "false",
+    ),
 ]

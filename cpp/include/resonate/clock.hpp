@@ -58,6 +58,9 @@ class DatabaseClock final : public RunningClock {
   Instant wall() override;
   // The database says that it is `at` now.
   void learn(Instant at) noexcept;
+  // The same, if it is later than what wall() says. What the database has said long before its answer arrived is too early
+  // otherwise.
+  void learn_later(Instant at) noexcept;
 
  private:
   std::mutex mutex_;

@@ -235,7 +235,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void share_commit(Caller& caller);
   Caller* run_group(Caller& first);
   bool may_share(const Caller& first, const Caller& last) const;
-  bool run_shared(Caller& first, const Caller& last, Plan& plan, Atomicity atomicity = Atomicity::independent);
+  bool may_be_optimistic(const Caller& first, const Caller& last) const;
+  bool run_first(Caller& first, const Caller& last, Plan& plan, Atomicity atomicity = Atomicity::independent);
+  bool run_copies(Caller& first, const Caller& last, Plan& plan, Access access, Atomicity atomicity);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);
   bool nothing_to_tick(Instant at);
   std::vector<Reply> look_before_claims(std::span<const Request> requests);

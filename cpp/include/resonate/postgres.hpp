@@ -31,7 +31,8 @@ inline bool is_postgres_url(std::string_view path_or_url) noexcept {
 // Connects, and creates or migrates the tables. The URL is one of libpq's, with parameters of ours: `schema` (default
 // resonate), `prepared` (default yes; no: for a pooler that does not keep prepared statements) and `listen` (default as `prepared`;
 // yes, no, or HOST:PORT), and `writers` (default auto: transactions on few rows run beside those of other processes if there are
-// some; shared: always; alone: never). Error (invalid): the URL cannot be parsed.
+// some; shared: always; alone: never; optimistic: never, and all transactions first run on what is known). Error (invalid): the URL
+// cannot be parsed.
 // Error (storage): the database cannot be reached, or its tables are not ours. Error (unsupported): libpq is missing.
 std::unique_ptr<Storage> open_postgres_storage(const std::string& url, const PostgresOptions& options);
 
@@ -66,8 +67,9 @@ struct DatabaseCounts {
   // How many processes wait for jobs of a queue of a worker of this process, with the workers of the largest queue, as last
   // counted.
   std::int64_t listening_workers = 0;
-  std::int64_t shared_commits = 0;  // commits beside other writers
-  std::int64_t run_again = 0;       // transactions beside others that began again, most of them alone
+  std::int64_t shared_commits = 0;      // commits beside other writers
+  std::int64_t run_again = 0;           // transactions beside others or without a look that began again, most of them alone
+  std::int64_t optimistic_commits = 0;  // commits in one round trip, without a look before
 };
 DatabaseCounts database_counts() noexcept;
 

@@ -163,14 +163,17 @@ struct JobLookups {
 };
 
 // shared: a transaction that writes beside those of other processes. It may change the rows that it expects, and use nothing else.
-enum class Access : std::uint8_t { read, write, shared };
+// optimistic: one that keeps out all other writers as Access::write does, but begins without asking the database. It takes what the
+// storage knows for the state, and expected rows that the storage does not know for absent. write() checks both.
+enum class Access : std::uint8_t { read, write, shared, optimistic };
 
-// Ends a transaction of Access::shared that has changed nothing, and that must run again: alone (Access::write), since it needs
-// more than its rows, or in the same way, since another one has created a row that did not exist when it began.
+// Ends a transaction of Access::shared or Access::optimistic that has changed nothing, and that must run again: with Access::write,
+// since it needs more than it may use or what it has used is outdated, or in the same way, since another one has created a row that
+// did not exist when it began.
 class RunAgain : public std::exception {
  public:
   explicit RunAgain(bool alone) noexcept : alone_(alone) {}
-  const char* what() const noexcept override { return "a transaction beside others must run again"; }
+  const char* what() const noexcept override { return "a transaction must run again"; }
   bool alone() const noexcept { return alone_; }
 
  private:
@@ -191,9 +194,12 @@ class Storage {
   virtual void expect(const Lookups& /*records*/, const JobLookups& /*jobs*/ = {}) {}
   // Returns whether requests on few rows should now run with Access::shared: other processes write to it.
   virtual bool shares_writes() const noexcept { return false; }
+  // Returns whether a request should first run with Access::optimistic: a look costs a round trip, and no other process writes.
+  virtual bool knows_state() const noexcept { return false; }
   // Begins a transaction: until end(), all reads see one state. If other processes can write the same rows, Access::write admits
   // one writer at a time; Error (busy): another writer held the lock for the storage's whole busy timeout. Access::shared locks the
-  // rows that are expected; every other read, and write() if it changes more than these rows, then throws RunAgain.
+  // rows that are expected; every other read, and write() if it changes more than these rows, then throws RunAgain. So does
+  // Access::optimistic if it needs what the storage does not know, and its write() if another process has committed since.
   virtual void begin(Access) {}
   virtual void end() noexcept {}
 
@@ -216,7 +222,8 @@ class Storage {
     return std::move(one.found);
   }
 
-  // Returns the earliest instant at which a step is due; kAtOnce if a submission waits; kNever if there is neither.
+  // Returns the earliest instant at which a step is due; kAtOnce if a submission waits; kNever if there is neither. In an
+  // optimistic transaction it may be an earlier instant.
   virtual Instant first_due() = 0;
   virtual std::vector<RowRef> rows(const RowRange& range) = 0;
   virtual std::vector<ScheduleRef> schedules(const ScheduleRange& range) = 0;

@@ -139,9 +139,15 @@ PostgresAddress PostgresAddress::parse(const std::string& url) {
   address.prepared = prepared == "yes";
   parse_listen(address, take_parameter(address.url, "listen").value_or(prepared));
   const std::string writers = take_parameter(address.url, "writers").value_or("auto");
-  if (writers != "auto" && writers != "shared" && writers != "alone")
-    refuse_url("writers must be auto, shared or alone, got " + resonate::quoted(writers));
-  if (writers != "auto") address.writers = writers == "shared" ? Writers::shared : Writers::alone;
+  if (writers == "shared") {
+    address.writers = Writers::shared;
+  } else if (writers == "alone") {
+    address.writers = Writers::alone;
+  } else if (writers == "optimistic") {
+    address.writers = Writers::optimistic;
+  } else if (writers != "auto") {
+    refuse_url("writers must be auto, shared, alone or optimistic, got " + resonate::quoted(writers));
+  }
 
   char* problem = nullptr;
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
@@ -439,6 +445,16 @@ std::vector<std::string> PostgresConnection::take_notices() {
     pq.PQfreemem(notice);
   }
   return payloads;
+}
+
+bool PostgresConnection::closed_by_server() const {
+#ifdef POLLRDHUP
+  constexpr short kClosed = POLLRDHUP;
+#else
+  constexpr short kClosed = 0;  // poll() reports POLLHUP in any case
+#endif
+  pollfd socket{libpq().PQsocket(connection_), kClosed, 0};
+  return ::poll(&socket, 1, 0) != 0;
 }
 
 bool PostgresConnection::lost() const { return !connection_ || libpq().PQstatus(connection_) == CONNECTION_BAD; }

@@ -58,9 +58,10 @@ struct PostgresAddress {
   std::string owner;   // a role that may own the schema and the tables, beside those that may in any case; empty: none
   bool prepared = true;
   bool listens = true;  // whether processes notify each other of commits
-  enum class Writers : std::uint8_t { automatic, shared, alone };
-  Writers writers = Writers::automatic;  // whether transactions on few rows run beside those of others: if there are others
-  std::string listen_host;               // a server to listen at, past a pooler; empty: that of the URL
+  enum class Writers : std::uint8_t { automatic, shared, alone, optimistic };
+  // Whether transactions on few rows run beside those of others, or else on what the process knows: as others write or do not.
+  Writers writers = Writers::automatic;
+  std::string listen_host;  // a server to listen at, past a pooler; empty: that of the URL
   std::string listen_port;
   Duration connect_timeout = 10'000;
   std::string shown;  // without passwords, for messages
@@ -96,6 +97,7 @@ struct ConnectionCounts {
   std::atomic<std::int64_t> listening_workers = 0;
   std::atomic<std::int64_t> shared_commits = 0;
   std::atomic<std::int64_t> run_again = 0;
+  std::atomic<std::int64_t> optimistic_commits = 0;
 };
 inline ConnectionCounts connection_counts;
 
@@ -134,6 +136,8 @@ class PostgresConnection {
   // The server's process of this connection.
   int backend() const noexcept { return backend_; }
 
+  // Whether the server has closed the connection, as the network says now.
+  bool closed_by_server() const;
   // Whether the connection was lost, or closed by an interrupt.
   bool lost() const;
 

@@ -114,6 +114,13 @@ void PostgresLookups::take(std::span<const PostgresResult> results, KnownState& 
   forget_listed();
 }
 
+bool PostgresLookups::take_absent() {
+  ids_.clear();  // rows_ has them as null
+  const bool only_rows = !missing();
+  forget_listed();
+  return only_rows;
+}
+
 void PostgresLookups::forget_listed() {
   for (auto* listed : {&ids_, &names_, &schedule_ids_, &edge_owners_, &edge_others_}) listed->clear();
   for (auto* listed : {&edge_kinds_, &numbers_}) listed->clear();

@@ -36,6 +36,8 @@ class PostgresLookups {
   void take(std::span<const PostgresResult> results, KnownState& known);
   // The same for those of send_locking().
   void take_locked(std::span<const PostgresResult> results, bool of_jobs);
+  // Takes the listed rows for absent, and empties the list. Returns false if other records are listed: nothing is known of them.
+  bool take_absent();
   // Adds a row that the transaction has found otherwise.
   void note(const RowRef& row) { rows_[row->id()] = row; }
   // Sets the records that find() has not found.

@@ -25,9 +25,10 @@ void PostgresStorage::run_again(bool alone) {
   throw RunAgain(alone);
 }
 
-// A read of what other transactions beside this one may change, and that is not locked: this one must not decide by it.
-void PostgresStorage::require_not_shared() const {
-  if (access_ == Access::shared && in_transaction_) run_again(true);
+// A read of what other transactions beside this one may change, and that is not locked: this one must not decide by it. An
+// optimistic transaction has not begun on the server.
+void PostgresStorage::require_any_read() const {
+  if (access_ == Access::optimistic || (access_ == Access::shared && in_transaction_)) run_again(true);
 }
 
 std::pair<std::int64_t, std::int64_t> PostgresStorage::stored_claim_mark(std::string_view queue) const {
@@ -198,6 +199,11 @@ void PostgresStorage::keep_shared(std::int64_t number, const Changes& changes) {
   const bool many_jobs = claimed >= 2 * kFoldsAfterJobs || (number % kLooksEvery == 0 && claimed >= kFoldsAfterJobs);
   if (!deltas_.empty() && (many_commits || many_jobs)) wants_fold_ = true;
   if (address_.listens) announce_commit(changes);
+}
+
+// The deltas up to this number are in the queues.
+void PostgresStorage::note_folded(std::int64_t number) noexcept {
+  if (std::exchange(folded_, number) != number) own_commits_ = own_claimed_ = 0;
 }
 
 // How many jobs were claimed since the deltas were added up, so many commits ago, if the commits of others are like ours.

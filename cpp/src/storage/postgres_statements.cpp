@@ -59,6 +59,23 @@ std::string update_each(const std::string& table, std::span<const SqlColumn> col
          " AS u (" + list_of(given) + ") WHERE p." + key + " = u." + key;
 }
 
+// The clock of the database, in ms.
+const std::string kClock = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+// Replaces the counters, and notes the batch of the writer. Without the row that this transaction has read, or if `and_only_if`
+// does not hold, the new version is NULL, which the table refuses.
+std::string store_counters(const std::string& and_only_if) {
+  return "WITH gone AS (DELETE FROM messages WHERE seq = ANY (?::bigint[]) RETURNING 1), noted AS (INSERT INTO writers (id, "
+         "batch) VALUES (?, ?)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?), old AS (DELETE FROM counters "
+         "WHERE version = ?" +
+         and_only_if +
+         " RETURNING version, messages) INSERT INTO counters (version, sequence, seen, dropped, jobs_made, messages, due_mark, "
+         "claim_marks, folded, numbers_taken) SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM "
+         "clock_timestamp())::bigint % 1000000, ?, ?, ?, ?, (SELECT messages FROM old) + ? - (SELECT count(*) FROM gone), ?, ?, ?, "
+         "? RETURNING version, messages, " +
+         kClock;
+}
+
 std::string replace_schedules() {
   return insert_into("schedules", kScheduleColumns) + " ON CONFLICT (id) DO UPDATE SET (" + list_of(kScheduleColumns) +
          ") = ROW (" + list_of(kScheduleColumns, "excluded.") + ")";
@@ -120,20 +137,19 @@ std::string text_of(PostgresQuery which) {
     // the snapshot; a role that only reads may not see it.
     case PostgresQuery::load_counters:
       return "SELECT version, sequence, greatest(seen, (SELECT w.seen FROM writers AS w ORDER BY w.seen DESC LIMIT 1)), dropped, "
-             "jobs_made, messages, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, EXISTS (SELECT FROM inbox WHERE "
+             "jobs_made, messages, " +
+             kClock +
+             ", EXISTS (SELECT FROM inbox WHERE "
              "status "
              "IS NULL)::integer, current_schema()::text, CASE WHEN has_sequence_privilege('shared_commits', 'USAGE') THEN "
              "coalesce(pg_sequence_last_value('shared_commits'), 0) END, due_mark, claim_marks, folded, numbers_taken, CASE WHEN "
              "has_sequence_privilege('job_numbers', 'USAGE') THEN coalesce(pg_sequence_last_value('job_numbers'), 0) END FROM "
              "counters ORDER BY version DESC LIMIT 1";
-    // Without the row that this transaction has read, the new version is NULL, which the table refuses.
-    case PostgresQuery::store_counters:
-      return "WITH gone AS (DELETE FROM messages WHERE seq = ANY (?::bigint[]) RETURNING 1), noted AS (INSERT INTO writers (id, "
-             "batch) VALUES (?, ?)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?), old AS (DELETE FROM counters "
-             "WHERE version = ? RETURNING version, messages) INSERT INTO counters (version, sequence, seen, dropped, "
-             "jobs_made, messages, due_mark, claim_marks, folded, numbers_taken) "
-             "SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM clock_timestamp())::bigint % 1000000, ?, ?, ?, ?, "
-             "(SELECT messages FROM old) + ? - (SELECT count(*) FROM gone), ?, ?, ?, ? RETURNING version, messages";
+    case PostgresQuery::store_counters: return store_counters("");
+    // Under the lock, nothing has changed since this process knew the state, and its instant is not too old.
+    case PostgresQuery::store_counters_if_known:
+      return store_counters(" AND coalesce(pg_sequence_last_value('shared_commits'), 0) = ? AND " + kClock +
+                            " <= ? AND NOT EXISTS (SELECT FROM inbox WHERE status IS NULL)");
     // Counted before the commit and under the lock: the next writer that is alone sees the number, and drops its earlier knowledge.
     case PostgresQuery::store_shared:
       return "WITH numbered AS MATERIALIZED (SELECT nextval('shared_commits') AS number), counted AS (INSERT INTO queue_deltas "

@@ -22,6 +22,7 @@ enum class PostgresQuery : std::uint8_t {
   delete_deltas,
   load_counters,  // with the server's instant, whether a submission waits, and the schema that the tables are found in
   store_counters,
+  store_counters_if_known,
   store_shared,  // what store_counters does, beside other writers
   last_batch,
   new_writer,

@@ -58,8 +58,8 @@ SchemaVersions postgres_schema_versions(const std::string& url) {
 
 DatabaseCounts database_counts() noexcept {
   const ConnectionCounts& now = connection_counts;
-  return {now.open_connections, now.connections,       now.round_trips,    now.lock_timeouts,
-          now.lost_commits,     now.listening_workers, now.shared_commits, now.run_again};
+  return {now.open_connections,  now.connections,    now.round_trips, now.lock_timeouts,     now.lost_commits,
+          now.listening_workers, now.shared_commits, now.run_again,   now.optimistic_commits};
 }
 
 PostgresStorage::PostgresStorage(PostgresAddress address, PostgresOptions options)
@@ -154,7 +154,7 @@ void PostgresStorage::load_many(const Lookups& records) {
   const bool shares = access_ == Access::shared && in_transaction_;
   lookups_.find(records, shares ? nullptr : &known_);
   if (lookups_.missing()) {
-    require_not_shared();
+    require_any_read();
     guarded("read", [&] {
       lookups_.send(*connection_);
       const std::vector<PostgresResult> results = connection_->run();
@@ -176,6 +176,7 @@ void PostgresStorage::keep_first_due(const PostgresResult& result) {
 
 Instant PostgresStorage::first_due() {
   if (submission_waits_) return kAtOnce;
+  if (access_ == Access::optimistic) return known_.first_due.value_or(known_.marks.due);
   if (!known_.first_due)
     guarded("read", [&] {
       send_first_due(known_.marks.due);
@@ -193,6 +194,7 @@ std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
     if (range.index == Index::claim && narrowed.after.major == kNever) return std::vector<RowRef>();
     std::optional<std::vector<RowRef>> found = first_jobs(range);
     if (!found) {
+      require_any_read();
       PostgresParameters parameters;
       bind_range(parameters, narrowed);
       found = read_rows(range, connection_->run(postgres_range(range.index), parameters));
@@ -279,7 +281,7 @@ std::optional<std::vector<RowRef>> PostgresStorage::first_jobs(const RowRange& r
 }
 
 std::vector<ScheduleRef> PostgresStorage::schedules(const ScheduleRange& range) {
-  require_not_shared();
+  require_any_read();
   return guarded("read", [&] {
     constexpr std::array kRanges = {PostgresQuery::schedules_by_id, PostgresQuery::schedules_by_due,
                                     PostgresQuery::schedules_set_aside};
@@ -297,7 +299,7 @@ std::vector<ScheduleRef> PostgresStorage::schedules(const ScheduleRange& range) 
 }
 
 std::vector<EdgeRef> PostgresStorage::edges(const EdgeRange& range) {
-  require_not_shared();
+  require_any_read();
   if (auto known = known_.callbacks_of(range)) return *std::move(known);
   return guarded("read", [&] {
     PostgresParameters parameters;
@@ -334,7 +336,7 @@ std::vector<MessageRef> PostgresStorage::keep_messages(const MessageRange& range
 std::vector<MessageRef> PostgresStorage::messages(const MessageRange& range) {
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   if (auto known = known_.messages_of(range)) return *std::move(known);
-  require_not_shared();
+  require_any_read();
   return guarded("read", [&] {
     send_range(range);
     return keep_messages(range, connection_->run().front());
@@ -342,7 +344,7 @@ std::vector<MessageRef> PostgresStorage::messages(const MessageRange& range) {
 }
 
 std::vector<Submission> PostgresStorage::submissions(const SubmissionRange& range) {
-  require_not_shared();
+  require_any_read();
   const bool waiting = range.state == SubmissionState::waiting;
   if (waiting && !submission_waits_) return {};
   return guarded("read", [&] {
@@ -359,7 +361,7 @@ std::vector<Submission> PostgresStorage::submissions(const SubmissionRange& rang
 }
 
 std::vector<QueueRef> PostgresStorage::queues(std::size_t most) {
-  require_not_shared();
+  require_any_read();
   return guarded("read", [&] {
     const PostgresResult result = run(PostgresQuery::queues, PostgresParameters().limit(most));
     std::vector<QueueRef> all;
@@ -373,7 +375,7 @@ std::vector<QueueRef> PostgresStorage::queues(std::size_t most) {
 }
 
 std::vector<HourRef> PostgresStorage::hours(std::string_view queue, std::int64_t since) {
-  require_not_shared();
+  require_any_read();
   return guarded("read", [&] {
     const PostgresResult result = run(PostgresQuery::hours, PostgresParameters().text(queue).integer(since));
     std::vector<HourRef> found;
@@ -383,7 +385,7 @@ std::vector<HourRef> PostgresStorage::hours(std::string_view queue, std::int64_t
 }
 
 std::vector<std::string> PostgresStorage::holders(std::string_view after, std::size_t limit) {
-  require_not_shared();
+  require_any_read();
   return guarded("read", [&] {
     const PostgresResult result = run(PostgresQuery::holders, PostgresParameters().text(after).limit(limit));
     std::vector<std::string> found;
@@ -393,7 +395,7 @@ std::vector<std::string> PostgresStorage::holders(std::string_view after, std::s
 }
 
 std::size_t PostgresStorage::count(Table table) {
-  require_not_shared();
+  require_any_read();
   if (table == Table::messages) return static_cast<std::size_t>(known_.messages);
   return guarded("read", [&] { return static_cast<std::size_t>(run(PostgresQuery::count_rows).row(0).integer(0)); });
 }

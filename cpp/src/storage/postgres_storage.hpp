@@ -5,6 +5,7 @@
 // sequence shared_commits. A process keeps the rows that it has read until one of these two numbers changes.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,6 +35,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   }
   void begin(Access access) override;
   bool shares_writes() const noexcept override;
+  bool knows_state() const noexcept override;
   void end() noexcept override;
 
   Counters counters() override { return known_.present(); }
@@ -68,6 +70,11 @@ class PostgresStorage final : public Storage, private OpenConnection {
   // and again. The process whose number is a multiple of the second, and any process after twice as many jobs.
   static constexpr std::int64_t kFoldsAfterJobs = 512;
   static constexpr std::int64_t kLooksEvery = 16;
+  // A process looks at the database at least so often, in ms: its steady clock may run at another speed than the database's clock.
+  // An optimistic transaction whose instant is older when it commits runs again.
+  static constexpr Duration kLooksWithin = 1000;
+  // Transactions that begin with a look after a failed optimistic one.
+  static constexpr int kLooksAfterFailure = 32;
   enum class Outcome : std::uint8_t { committed, undone };
   // The first jobs of a queue after a place, read while the transaction began. One that shares has locked them, and has only those
   // that no other transaction had locked.
@@ -86,13 +93,17 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void connect();
   void begin_alone(const Lookups& expected, const JobLookups& jobs);
   void begin_once(Access access, const Lookups& expected = {}, const JobLookups& jobs = {});
+  void begin_optimistic(const Lookups& expected);
+  void require_assumed(const Changes& changes);
+  void send_optimistic_begin();
+  static bool refutes(const PostgresError& error) noexcept;
   std::size_t send_lock(Access access);
   enum class Scope : std::uint8_t { session, transaction };
   void send_settings(Scope scope);
   void see_counters(const PostgresResult& result);
   void see_others(std::int64_t version, std::int64_t shared) noexcept;
   [[noreturn]] static void run_again(bool alone);
-  void require_not_shared() const;
+  void require_any_read() const;
   void send_shared_begin(const JobLookups& jobs);
   void take_shared_begin(std::span<const PostgresResult> results, const JobLookups& jobs);
   static RowRange range_of(const ClaimLookup& claim, const FirstJobs& jobs);
@@ -100,6 +111,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void take_first_jobs(std::span<const PostgresResult> results, const JobLookups& jobs);
   std::optional<std::vector<RowRef>> first_jobs(const RowRange& range) const;
   std::vector<RowRef> locked_rows(const RowRange& range) const;
+  void note_folded(std::int64_t number) noexcept;
   std::int64_t claimed_by_all(std::int64_t unfolded) const noexcept;
   std::vector<RowRef> read_rows(const RowRange& range, const PostgresResult& result);
   std::pair<std::int64_t, std::int64_t> stored_claim_mark(std::string_view queue) const;
@@ -168,7 +180,9 @@ class PostgresStorage final : public Storage, private OpenConnection {
   bool keeps_known_ = true;                           // whether known_ is valid after the transaction
   std::int64_t seen_version_ = KnownState::kUnknown;  // of the state that the last transaction has seen or made
   std::int64_t seen_shared_ = 0;
-  Duration wait_left_ = 0;  // not 0: lock_timeout of the next transaction alone
+  Duration wait_left_ = 0;                        // not 0: lock_timeout of the next transaction alone
+  std::chrono::steady_clock::time_point looked_;  // when a transaction last read the counters
+  int looks_left_ = 0;                            // of kLooksAfterFailure
 };
 
 // Runs body, and translates what the server refuses into core errors.

@@ -1,7 +1,8 @@
 // How a transaction of a PostgresStorage begins and ends: the locks, the counters, and what is known of the state.
 //
 // There are three kinds (decision 51). A read is a snapshot. An exclusive transaction keeps out all other writers. A shared one
-// keeps out the exclusive ones; it locks the rows that it names, and changes nothing else.
+// keeps out the exclusive ones; it locks the rows that it names, and changes nothing else. An exclusive one that is optimistic
+// begins when it commits (postgres_optimistic.cpp).
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -34,6 +35,7 @@ void PostgresStorage::begin(Access access) {
   const JobLookups jobs = std::exchange(expected_jobs_, {});
   const Lookups expected = std::exchange(expected_, {});  // also if this fails: the keys are valid for this call alone
   if (access != Access::read) require_writable();
+  if (access == Access::optimistic) return begin_optimistic(expected);
   guarded("begin", [&] {
     bool restarted = connection_ != nullptr;  // the server may have been, since the last call
     for (int left = kTriesWithinLimits;; --left) {
@@ -82,8 +84,9 @@ Duration PostgresStorage::longest_pause() const noexcept {
 Duration PostgresStorage::longest_wait() const noexcept { return std::max<Duration>(1, options_.busy_timeout); }
 
 bool PostgresStorage::shares_writes() const noexcept {
-  if (!may_share_ || wants_fold_ || address_.writers == PostgresAddress::Writers::alone) return false;
-  return address_.writers == PostgresAddress::Writers::shared || others_write_ > 0;
+  using Writers = PostgresAddress::Writers;
+  if (!may_share_ || wants_fold_ || address_.writers == Writers::alone || address_.writers == Writers::optimistic) return false;
+  return address_.writers == Writers::shared || others_write_ > 0;
 }
 
 std::size_t PostgresStorage::send_lock(Access access) {
@@ -102,6 +105,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected, const J
   const bool writes = access != Access::read;
   const bool shares = access == Access::shared;
   if (others_write_ > 0) --others_write_;
+  if (looks_left_ > 0) --looks_left_;
   const bool alone = others_write_ == 0 && !shares && known_.version != KnownState::kUnknown;
   access_ = access;
   try {
@@ -166,6 +170,7 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
                                             "prepared=no"));
   }
   if (options_.clock) options_.clock->learn(row.integer(6));
+  looked_ = steady_time();
   submission_waits_ = row.integer(7) != 0;
   may_share_ = !row.is_null(9) && !row.is_null(14);
   version_ = row.integer(0);
@@ -177,7 +182,7 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
     stored_marks_.read_claims(claims);
     stored_claim_marks_ = std::move(claims);
   }
-  if (std::exchange(folded_, row.integer(12)) != row.integer(12)) own_commits_ = own_claimed_ = 0;
+  note_folded(row.integer(12));
   const std::int64_t unfolded = shared - folded_;
   wants_fold_ = wants_fold_ && (unfolded >= kFoldsEvery / 2 || claimed_by_all(unfolded) >= kFoldsAfterJobs / 2);
   jobs_made_ = row.integer(4);
@@ -207,6 +212,7 @@ void PostgresStorage::end() noexcept {
   claims_.clear();
   unfolded_.clear();
   keep_numbers(false);
+  if (access_ == Access::optimistic) access_ = Access::read;
   if (!std::exchange(keeps_known_, true)) known_.version = KnownState::kUnknown;  // the next transaction reads all of it again
   if (!in_transaction_) return;
   in_transaction_ = false;

@@ -161,18 +161,21 @@ void PostgresStorage::send_changes(const Changes& changes) {
   send_submissions(changes.submissions_ended);
   const Counters& counters = changes.counters;
   PostgresParameters stored;
+  const bool optimistic = access_ == Access::optimistic;
   stored.integers(changes.messages_removed).integer(writer_).integer(batch_ + 1).integer(writer_).integer(batch_).integer(version_);
+  if (optimistic) stored.integer(known_.shared).integer(options_.clock ? saturating_add(counters.now, kLooksWithin) : kNever);
   stored.integer(counters.sequence).integer(counters.now).integer(counters.dropped).integer(counters.jobs);
   stored.integer(static_cast<std::int64_t>(changes.messages_added.size()));
   const ScanMarks marks = known_.marks_after(changes);
   stored.integer(marks.due).text(marks.claims_text(changes));
   stored.integer(may_share_ ? seen_shared_ : folded_).integer(last_number_);
   ++batch_;
-  send(PostgresQuery::store_counters, stored);
+  send(optimistic ? PostgresQuery::store_counters_if_known : PostgresQuery::store_counters, stored);
 }
 
 void PostgresStorage::write(const Changes& changes) {
   if (access_ == Access::shared) require_shareable(changes);
+  if (access_ == Access::optimistic) require_assumed(changes);
   const bool folds = wants_fold_ && !unfolded_.empty();
   if (!known_.keeps_instant(changes) || folds) guarded("commit", [&] { commit(changes); });
 }
@@ -180,6 +183,8 @@ void PostgresStorage::write(const Changes& changes) {
 void PostgresStorage::commit(const Changes& changes) {
   const Uninterrupted uninterrupted;  // its outcome is to be known
   const bool shares = access_ == Access::shared;
+  const bool optimistic = access_ == Access::optimistic;
+  if (optimistic) send_optimistic_begin();
   if (shares) {
     send_shared(changes);
   } else {
@@ -193,20 +198,28 @@ void PostgresStorage::commit(const Changes& changes) {
     const PostgresRow counters = results[results.size() - 2].row(0);
     version = counters.integer(0);
     if (!shares) messages = counters.integer(1);
+    if (!shares && options_.clock) options_.clock->learn_later(counters.integer(2));
   } catch (const PostgresError& error) {
     known_.forget();
     if (!connection_->lost()) {  // the server has refused it
       --batch_;
       if (shares && error.is("23505")) run_again(false);  // unique_violation: another one has created a row meanwhile
       if (shares && error.by_others()) run_again(true);
+      if (optimistic && refutes(error)) {
+        looks_left_ = kLooksAfterFailure;
+        run_again(true);
+      }
       throw;
     }
-    if (find_outcome() == Outcome::undone) throw;
-    return;
+    if (find_outcome() == Outcome::committed) return;
+    if (optimistic) run_again(true);  // the server may have restarted since the last call
+    throw;
   }
   in_transaction_ = false;
   keep_numbers(true);
   if (shares) return keep_shared(version, changes);
+  if (optimistic) ++connection_counts.optimistic_commits;
+  if (may_share_) note_folded(seen_shared_);
   unused_numbers_.clear();
   seen_version_ = version;
   known_.keep(changes);

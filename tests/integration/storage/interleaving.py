@@ -133,10 +133,15 @@ class Interleaving:
         url: The URL of the store.
         names: The names of the actors.
         clocks: Whether they have manual clocks at 0, so that all instants are the same.
+        writers: The parameter `writers` of the URL of each actor, if `url` has none.
     """
 
-    def __init__(self, url: str, names: str = "AB", clocks: bool = True) -> None:
-        self.actors = {name: Actor(url, name, rc.ManualClock(0) if clocks else None) for name in names}
+    def __init__(self, url: str, names: str = "AB", clocks: bool = True, writers: dict[str, str] | None = None) -> None:
+        def of(name: str) -> Actor:
+            its = f"&writers={writers[name]}" if writers else ""
+            return Actor(url + its, name, rc.ManualClock(0) if clocks else None)
+
+        self.actors = {name: of(name) for name in names}
 
     def run(self, actions: dict[str, Callable[[rc.Store], Any]], order: Sequence[str]) -> dict[str, Any]:
         """Runs the actions; returns their results, or the exceptions that they raised."""

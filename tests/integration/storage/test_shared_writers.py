@@ -88,7 +88,7 @@ def test_who_is_alone_runs_alone(postgres_url: str) -> None:
 
 
 def test_an_unknown_value_is_refused(postgres_url: str) -> None:
-    with pytest.raises(ValueError, match='writers must be auto, shared or alone, got "many"'):
+    with pytest.raises(ValueError, match='writers must be auto, shared, alone or optimistic, got "many"'):
         rc.Store(shared(postgres_url, "many"))
 
 
