@@ -31,6 +31,7 @@ from typing import Any
 import resonate_core as rc
 from resonate_core.worker import Worker
 
+from ..processors import BusyShare
 from ..report import machine
 from . import workers as peers
 from .relay import relayed
@@ -177,8 +178,8 @@ def fill(url: str, counts: list[Any], barrier: Barrier, ended: Event) -> None:
                 time.sleep(0.002)
 
 
-def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[float]:
-    """Jobs/s of so many workers with a backlog; with --snapshot also while a snapshot is open."""
+def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[str]:
+    """Jobs/s of so many workers with a backlog and how busy the processors were; with --snapshot also while a snapshot is open."""
     import libpq
 
     url = _database(server, f"busy{workers}")
@@ -197,11 +198,12 @@ def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[f
             one.start()
         barrier.wait()
 
-        def rate() -> float:
+        def rate() -> str:
             time.sleep(given.settle)
-            before, begin = sum(count.value for count in counts), time.perf_counter()
+            before, begin, processors = sum(count.value for count in counts), time.perf_counter(), BusyShare()
             time.sleep(given.seconds)
-            return float(sum(count.value for count in counts) - before) / (time.perf_counter() - begin)
+            jobs = float(sum(count.value for count in counts) - before) / (time.perf_counter() - begin)
+            return f"{jobs:.0f} ({processors.percent():.0f} %)"
 
         rates = [rate()]
         if given.snapshot:
@@ -268,9 +270,11 @@ def main() -> int:
             )
             with tempfile.TemporaryDirectory() as folder:
                 river = peers.build_river(Path(folder)) if given.peers else "not asked for"
-                print("| workers | jobs/s | with an open snapshot | River | procrastinate |\n|---|---|---|---|---|")
+                print(
+                    "| workers | jobs/s (processors busy) | with an open snapshot | River | procrastinate |\n|---|---|---|---|---|"
+                )
                 for count in given.busy:
-                    cells = [f"{rate:.0f}" for rate in measure_busy(server, count, given)]
+                    cells = measure_busy(server, count, given)
                     cells += [] if given.snapshot else ["-"]
                     cells += measure_peers(server, count, given, river) if given.peers else ["-", "-"]
                     print(f"| {count} | {' | '.join(cells)} |", flush=True)

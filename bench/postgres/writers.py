@@ -21,6 +21,7 @@ from typing import Any
 
 import resonate_core as rc
 
+from ..processors import BusyShare
 from .relay import relayed
 from .urls import with_writers
 
@@ -69,6 +70,10 @@ def measure(server: Any, database: str, latency: float, processes: int, given: a
         for one in writers:
             one.start()
         barrier.wait()
+        time.sleep(_WARM_UP)
+        processors = BusyShare()
+        time.sleep(given.seconds)
+        busy = processors.percent()
         times = sorted(took for _ in writers for took in found.get())
         for one in writers:
             one.join()
@@ -79,6 +84,7 @@ def measure(server: Any, database: str, latency: float, processes: int, given: a
         f"{len(times) / given.seconds:,.0f}",
         f"{1e3 * statistics.median(times):.1f}",
         f"{1e3 * p99:.1f}",
+        f"{busy:.0f} %",
     ]
 
 
@@ -95,7 +101,8 @@ def main() -> int:
         "--writers", default="auto", help="whether they write beside each other: auto, shared, alone (default auto)"
     )
     given = parser.parse_args()
-    print("| latency of the network | processes | creates/s of all | a create, median ms | p99 ms |\n|---|---|---|---|---|")
+    columns = ["latency of the network", "processes", "creates/s of all", "a create, median ms", "p99 ms", "processors busy"]
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
     with postgres_server.running(durable=True) as server:
         for latency in given.latency:
             for processes in given.processes:

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 import backends
+import pgbouncer
 import postgres_server
 import resonate_core as rc
 
@@ -62,26 +63,69 @@ def recovery(store: rc.Store, fault: Callable[[], object], id: str) -> float:
             time.sleep(0.02)
 
 
+def descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have started."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            parents[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
+
+
+def stand_still(pids: list[int], seconds: float) -> None:
+    """Stops processes for so long: longer than a writer may stand still in a transaction."""
+    for sent in (signal.SIGSTOP, signal.SIGCONT):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, sent)
+        if sent == signal.SIGSTOP:
+            time.sleep(seconds)
+
+
 @pytest.mark.full
 @pytest.mark.timeout(600)
-def test_terminated_backends_and_restarts_while_servers_and_workers_are_killed() -> None:
-    backends.require(backends.POSTGRES)
+@pytest.mark.parametrize("way", [backends.POSTGRES, backends.PGBOUNCER], ids=lambda way: way.name)
+def test_outages_while_servers_and_workers_are_killed(way: backends.BackEnd) -> None:
+    """Backends are terminated, the database and the pooler restart, and processes stand still."""
+    backends.require(way)
     seed = int(os.environ.get("RESONATE_OUTAGES_SEED", secrets.randbelow(10**6)))
     print(f"seed {seed}")
     chance = random.Random(seed)
     with contextlib.ExitStack() as ends:
         server = ends.enter_context(postgres_server.running(durable=True))
         server.create_database("app")
+        pooler = ends.enter_context(contextlib.ExitStack())
+        pooler_port = pooler.enter_context(pgbouncer.running(server.port)).port if way is backends.PGBOUNCER else None
+
+        def url(schema: str) -> str:
+            plain = server.url("app", schema=schema)
+            return pgbouncer.PgBouncer(pooler_port).url(plain) if pooler_port else plain
+
         words = ["--seconds", "60", "--seed", str(seed)]
-        kills = ends.enter_context(started(LOAD, server.url("app", schema="served"), "--kills", "15", *words))
-        workers = ends.enter_context(started(JOBS, server.url("app", schema="jobs"), *words))
+        kills = ends.enter_context(started(LOAD, url("served"), "--kills", "15", *words))
+        workers = ends.enter_context(started(JOBS, url("jobs"), *words))
+
+        def restart_pooler() -> None:
+            pooler.close()
+            pooler.enter_context(pgbouncer.running(server.port, pooler_port))
+
+        def stop_some() -> None:
+            running = descendants(kills.pid) + descendants(workers.pid)
+            stand_still(chance.sample(running, min(2, len(running))), 3)
+
         faults: dict[str, Callable[[], object]] = {
             "backends terminated": lambda: server.terminate_backends("app"),
             "server restarted": lambda: server.restart("immediate"),
+            "processes stood still": stop_some,
         }
+        if pooler_port:
+            faults["pooler restarted"] = restart_pooler
         times: dict[str, list[float]] = {name: [] for name in faults}
         end = time.monotonic() + 60
-        with rc.Store(server.url("app", schema="probe")) as probe:
+        with rc.Store(url("probe")) as probe:
             while time.monotonic() < end:
                 time.sleep(chance.uniform(1, 4))
                 name = chance.choice(list(faults))

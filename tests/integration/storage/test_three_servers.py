@@ -1,6 +1,7 @@
 """Three servers on one database, and 24 clients that use the same few ids.
 
-RESONATE_SERVERS_SEEDS sets the number of rounds, and RESONATE_SERVERS_SEED the seed of the first one.
+RESONATE_SERVERS_SEEDS sets the number of rounds, RESONATE_SERVERS_SEED the seed of the first one, and RESONATE_SERVERS_REQUESTS how many
+requests each client makes in a round.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from postgres_urls import plain, schema_of
 from resonate_core.conformance.compare import plain_reply
 from resonate_core.conformance.linearizable import Asked, explanation
 
-SERVERS, CLIENTS, REQUESTS = 3, 24, 150
+SERVERS, CLIENTS = 3, 24
+REQUESTS = int(os.environ.get("RESONATE_SERVERS_REQUESTS", "150"))
 SEEDS = int(os.environ.get("RESONATE_SERVERS_SEEDS", "40"))
 
 
@@ -114,7 +116,7 @@ def round_of(seed: int, servers: list[ServerProcess], shares: bool) -> tuple[int
 
 
 @pytest.mark.full
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("writers", ["auto", "shared"])
 def test_a_sequential_run_explains_what_clients_of_three_servers_were_told(postgres_url: str, tmp_path: Path, writers: str) -> None:
     seed = int(os.environ.get("RESONATE_SERVERS_SEED", secrets.randbelow(10**6)))
