@@ -74,6 +74,7 @@ def run_round(
     round: Round,
     before_claim: Callable[[], None] | None = None,
     stopping: Callable[[], bool] = lambda: False,
+    asking: Callable[[], None] | None = None,
 ) -> None:
     """Run a round. If the store fails, the round ends and contains the error; the remaining requests stay in it for the next attempt.
 
@@ -82,10 +83,11 @@ def run_round(
         round: The request; its results are written to it.
         before_claim: Called before jobs are claimed.
         stopping: Whether the worker stops, so that nothing is claimed or started.
+        asking: Called when the requests of the round are made, before the store runs them.
     """
     events = parts.registry.events or None  # None: there is no listener
     try:
-        _run(parts, round, None if events is None else events.ended, before_claim, stopping)
+        _run(parts, round, None if events is None else events.ended, before_claim, stopping, asking)
     except (StoreError, OSError) as error:
         round.error = error
     if events is not None:
@@ -93,7 +95,12 @@ def run_round(
 
 
 def _run(
-    parts: WorkerParts, round: Round, seen: Seen | None, before_claim: Callable[[], None] | None, stopping: Callable[[], bool]
+    parts: WorkerParts,
+    round: Round,
+    seen: Seen | None,
+    before_claim: Callable[[], None] | None,
+    stopping: Callable[[], bool],
+    asking: Callable[[], None] | None,
 ) -> None:
     """Report, then complete, start and claim in one transaction if the client can do that, then make what it has left out or refused."""
     client, settings, counts = parts.client, parts.settings, parts.counts
@@ -107,6 +114,8 @@ def _run(
         before_claim()
     start = min(round.room, round.slots - len(items))
     claim = Claim(settings.queues, round.room, settings.name, settings.lease, settings.run_lease, settings.strict, start)
+    if asking is not None:
+        asking()
     answer = _exchanged(client, results, held, claim)
     if answer.claimed is not None:
         _take(parts, round, answer.claimed)

@@ -22,6 +22,9 @@ __all__ = ["CANCEL_TIMEOUT", "Executor"]
 
 #: Seconds that a stop waits for the attempts that it has called off, before it puts their jobs back.
 CANCEL_TIMEOUT = 1.0
+#: The most asynchronous handlers that begin in one pass of the event loop, so that its other tasks, and the claim loop, which reports
+#: the first of these handlers while the next ones run, do not wait for all of them.
+_BEGUN_AT_ONCE = 100
 
 
 class Executor:
@@ -66,6 +69,7 @@ class Executor:
         self._stopping = False
         self._timers: list[asyncio.TimerHandle] = []
         self._threads_only = not parts.registry.has_async
+        self._beginning: asyncio.Handle | None = None  # begins the next handlers, in the next pass of the event loop
         settings = parts.settings
         self._pool = parts.environment.handler_pool(settings.concurrency, self._run_in_thread, f"{settings.name}-job")
 
@@ -80,8 +84,13 @@ class Executor:
 
     @property
     def waiting(self) -> int:
-        """The number of started work items that wait for a slot or a thread."""
-        return len(self.ready) + max(0, -self._free)
+        """The number of started work items that wait for a slot or a thread, if all free slots are taken."""
+        return max(0, len(self.ready) - self._free)
+
+    @property
+    def begins_in_loop(self) -> bool:
+        """Whether the next call of `begin_ready` begins handlers that run in the event loop."""
+        return bool(self.ready) and self._free > 0 and not self._threads_only
 
     @property
     def idle(self) -> bool:
@@ -126,8 +135,11 @@ class Executor:
     # -- begin ------------------------------------------------------------------------------------------------------------
 
     def begin_ready(self) -> None:
-        """Run as many ready work items as there are slots. If all handlers are synchronous, submit all: the threads take them in order."""
-        count = len(self.ready) if self._threads_only else min(len(self.ready), self._free)
+        """Run as many ready work items as there are slots; if they are many, the others in the next passes of the event loop.
+
+        If all handlers are synchronous, submit all: the threads take them in order.
+        """
+        count = len(self.ready) if self._threads_only else min(len(self.ready), self._free, _BEGUN_AT_ONCE)
         if count <= 0 or self._stopping:
             return
         self._around = self._registry.around_handlers
@@ -151,6 +163,12 @@ class Executor:
                 for_threads.append(execution)
         if for_threads:
             self._pool.submit(for_threads)
+        if self.begins_in_loop and self._beginning is None:
+            self._beginning = self._loop.call_soon(self._begin_next)
+
+    def _begin_next(self) -> None:
+        self._beginning = None
+        self.begin_ready()
 
     def _began(self, attempt: Attempt, now: int) -> None:
         older = self._running.get(attempt.id)
@@ -322,6 +340,8 @@ class Executor:
     def close(self) -> None:
         """End everything that is left: idle threads, timers, asynchronous handlers, and the waits of threads for the loop."""
         self._over = True
+        if self._beginning is not None:
+            self._beginning.cancel()
         for timer in self._timers:
             timer.cancel()
         for attempt in (*self._running.values(), *self._orphans):

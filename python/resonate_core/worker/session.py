@@ -9,6 +9,7 @@ import math
 import random
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from ..base.instants import NEVER
@@ -56,6 +57,11 @@ _SHORTEST_CHECK, _LONGEST_CHECK = 0.02, 60.0
 _GIVING_UP = 1.0
 #: How many heartbeats without an answer fit into a lease, so that one that hangs is not the last.
 _HEARTBEATS_OF_A_LEASE = 3
+#: The longest that the event loop waits until the thread of a round has made its requests (s). As long as a thread waits for the GIL
+#: by default, if another one does not give it away.
+_LONGEST_HANDOVER = 0.005
+#: Jobs for which a worker whose slots are free makes two claims, so that the first of them run during the second claim.
+_WORTH_A_CLAIM = 100
 
 
 class WorkerSession:
@@ -181,6 +187,31 @@ class WorkerSession:
         if self._inline:
             return function(*args)
         return await self.loop.run_in_executor(self._pool, function, *args)
+
+    async def _exchange(self, round: Round) -> None:
+        """Run a round. If that takes time, begin the handlers that are ready meanwhile.
+
+        They begin once the thread of the round has made its requests: they would keep the GIL from it until they have run, and
+        then the event loop and the store would wait for each other by turns.
+        """
+        executor = self.executor
+        if self._inline:
+            run_round(self._parts, round, self._before_claim, lambda: self._stop_asked)
+            return
+        asked: SimpleQueue[None] = SimpleQueue()
+
+        def run() -> None:
+            try:
+                run_round(self._parts, round, self._before_claim, lambda: self._stop_asked, lambda: asked.put(None))
+            finally:
+                asked.put(None)
+
+        ended = self.loop.run_in_executor(self._pool, run)
+        if executor.begins_in_loop and self._parts.environment.beside:
+            with contextlib.suppress(Empty):
+                asked.get(timeout=_LONGEST_HANDOVER)
+        executor.begin_ready()
+        await ended
 
     # -- upkeep -----------------------------------------------------------------------------------------------------------
 
@@ -351,7 +382,8 @@ class WorkerSession:
                 await self._release()
                 if executor.idle:
                     return
-            executor.begin_ready()
+            if self._inline or not executor.begins_in_loop:
+                executor.begin_ready()  # others begin beside the round
             slots = 0 if self.stopping else executor.slots
             if executor.slots and self._full.is_set():
                 self._full.clear()
@@ -364,21 +396,28 @@ class WorkerSession:
                 waited = False
                 await self._round(slots, claims)
             else:
+                executor.begin_ready()
                 await self._wait(room)
                 waited = True
 
     def _room(self, slots: int) -> int:
-        """Return how many jobs to claim: none while more than half a batch waits here, so that a claim is worth its transaction."""
+        """Return how many jobs to claim: none while more than half a batch waits here, so that a claim is worth its transaction.
+
+        Many that will wait here are claimed after those that have a slot, while the handlers of those run.
+        """
         if self.stopping:
             return 0
         batch, here = self._settings.batch, len(self._claimed) + self.executor.waiting
-        return 0 if here > max(slots, batch // 2) else min(slots + batch - here, MOST)
+        if here > max(slots, batch // 2):
+            return 0
+        apart = not self._inline and slots >= batch >= _WORTH_A_CLAIM and here <= batch // 2
+        return min(slots if apart else slots + batch - here, MOST)
 
     async def _round(self, slots: int, room: int) -> None:
         round = Round(self.executor.take_unreported(), deque(self._claimed), slots, room)
         begun = self._round_begun = self.loop.time()
         try:
-            await self._call(run_round, self._parts, round, self._before_claim, lambda: self._stop_asked)
+            await self._exchange(round)
         finally:
             self.executor.unreported.extendleft(reversed(round.ended))
             self._claimed = round.claimed
@@ -387,8 +426,8 @@ class WorkerSession:
         if not self._holding.is_set() and (self._claimed or self.executor.ready):
             self._held_since = begun
             self._holding.set()
-        self.executor.begin_ready()
         if round.error is not None:
+            self.executor.begin_ready()
             await self._recover(round.error)
             return
         self._failed_rounds = 0
