@@ -154,6 +154,7 @@ class ByName:
         self._givers = signature.givers
         self._required = [p.name for p in signature.required]
         self._known = {p.name: p for p in signature.rest if p.kind not in (*MANY, *NAMELESS)}
+        self._alone_fits = self._alone in self._known and all(name == self._alone for name in self._required)
         self._any_name = any(p.kind is p.VAR_KEYWORD for p in signature.rest)
         found = {
             name: _converter(signature.hint(p), f"parameter {name!r} of {signature.function!r}") for name, p in self._known.items()
@@ -169,7 +170,21 @@ class ByName:
 
     def decode(self, data: Any) -> dict[str, Any]:
         """The arguments by name."""
-        members = data if isinstance(data, dict) else self._members(data)
+        if isinstance(data, dict):
+            members = data
+            self._check(members)
+        else:
+            members = self._members(data)
+            if not self._alone_fits:
+                self._check(members)
+        if not self._conversions:
+            return members
+        return {
+            name: _converted(self._conversions[name], given, name) if name in self._conversions else given
+            for name, given in members.items()
+        }
+
+    def _check(self, members: dict[str, Any]) -> None:
         missing = [name for name in self._required if name not in members]
         unknown = [name for name in members if name in self._contexts or not (self._any_name or name in self._known)]
         if missing or unknown:
@@ -180,12 +195,6 @@ class ByName:
                 f"members of the payload must be the handler's arguments {self._signature}; "
                 f"it {' and '.join(filter(None, (lacks, has)))}{hint}"
             )
-        if not self._conversions:
-            return members
-        return {
-            name: _converted(self._conversions[name], given, name) if name in self._conversions else given
-            for name, given in members.items()
-        }
 
     def _members(self, data: Any) -> dict[str, Any]:
         """The members of a payload that is no object."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import types
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import Context, copy_context
@@ -342,6 +343,8 @@ async def _invoked(context: Any, task: Any) -> Any:
     if task.handler.takes_dependencies:
         await context.dependencies
     made = task.invoke(context)
+    if type(made) is types.CoroutineType:  # most of them
+        return await made
     return await awaited_here(made) if inspect.isawaitable(made) else made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
@@ -69,6 +70,7 @@ class Executor:
         self._stopping = False
         self._timers: list[asyncio.TimerHandle] = []
         self._threads_only = not parts.registry.has_async
+        self._eager = False
         self._beginning: asyncio.Handle | None = None  # begins the next handlers, in the next pass of the event loop
         settings = parts.settings
         self._pool = parts.environment.handler_pool(settings.concurrency, self._run_in_thread, f"{settings.name}-job")
@@ -143,6 +145,7 @@ class Executor:
         if count <= 0 or self._stopping:
             return
         self._around = self._registry.around_handlers
+        self._eager = self._beside and self._loop.get_task_factory() is None  # a simulation has a loop of its own
         for_threads: list[Execution] = []
         now = self._client.now()
         for _ in range(count):
@@ -157,8 +160,7 @@ class Executor:
             if task is None:
                 self._end(execution.run((), partial(self._finish, execution)))
             elif task.is_async or (task.may_return_coroutine and not self._beside):
-                execution.handle = execution.scope.run(self._loop.create_task, self._run_in_loop(execution))
-                execution.handle.add_done_callback(partial(self._never_begun, execution))
+                self._begin_in_loop(execution)
             else:
                 for_threads.append(execution)
         if for_threads:
@@ -183,6 +185,19 @@ class Executor:
         end = attempt.context.deadline if self._client.local else None if timeout is None else now + timeout
         if end is not None and not self._client.manual:
             attempt.timer = self._loop.call_later(max(0, end - now) / 1000, self._time_out, attempt)
+
+    def _begin_in_loop(self, execution: Execution) -> None:
+        """Create the task of a handler. It begins at once, unless the program has its own way to make tasks, or Python is older than 3.12.
+
+        A handler that never waits has then ended without a pass of the event loop.
+        """
+        if sys.version_info >= (3, 12) and self._eager and not execution.is_workflow:
+            execution.handle = asyncio.Task(
+                self._run_in_loop(execution), loop=self._loop, context=execution.scope, eager_start=True
+            )
+            return
+        execution.handle = execution.scope.run(self._loop.create_task, self._run_in_loop(execution))
+        execution.handle.add_done_callback(partial(self._never_begun, execution))
 
     def _run_in_thread(self, execution: Execution) -> None:
         self._ended.append(execution.run(self._around, partial(self._finish, execution)))

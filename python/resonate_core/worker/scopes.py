@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
@@ -15,10 +16,24 @@ _UNSET: Any = object()
 
 
 def own_decimals() -> None:
-    """Give the running context a decimal context of its own. It is an object that copies of a context share, and that changes."""
+    """Give the running context a decimal context of its own. It is an object that copies of a context share, and that changes.
+
+    A context without one gets its own by its first use of decimals.
+    """
     decimal: Any = sys.modules.get("decimal")
-    if decimal is not None:
+    if decimal is None:
+        return
+    variable = _variable_of(decimal)
+    if variable is None or variable.get(None) is not None:
         decimal.setcontext(decimal.getcontext().copy())
+
+
+@functools.cache
+def _variable_of(decimal: Any) -> contextvars.ContextVar[Any] | None:
+    """Return the variable that holds the decimal context; None: this Python keeps it for each thread."""
+    empty = contextvars.Context()
+    empty.run(decimal.getcontext)
+    return next(iter(empty), None)
 
 
 def call_in(scope: contextvars.Context, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -97,6 +97,7 @@ class WorkerSession:
         self._pool = parts.environment.client_pool(parts.settings.name)
         shared = not alone or parts.registry.has_async
         self._inline = not self._client.blocking or (self._client.local and not shared)
+        self._apart = not self._inline and parts.environment.beside  # a round runs beside the handlers
         self._claim_at = 0.0  # the next claim, by the time of the loop
         self._woken = False  # by the store, since the last claim
         self._empty = 0  # claims in a row that found nothing
@@ -207,7 +208,7 @@ class WorkerSession:
                 asked.put(None)
 
         ended = self.loop.run_in_executor(self._pool, run)
-        if executor.begins_in_loop and self._parts.environment.beside:
+        if self._apart and executor.begins_in_loop:
             with contextlib.suppress(Empty):
                 asked.get(timeout=_LONGEST_HANDOVER)
         executor.begin_ready()
@@ -382,8 +383,8 @@ class WorkerSession:
                 await self._release()
                 if executor.idle:
                     return
-            if self._inline or not executor.begins_in_loop:
-                executor.begin_ready()  # others begin beside the round
+            if not (self._apart and executor.begins_in_loop):
+                executor.begin_ready()  # otherwise they begin beside a round
             slots = 0 if self.stopping else executor.slots
             if executor.slots and self._full.is_set():
                 self._full.clear()
@@ -410,7 +411,7 @@ class WorkerSession:
         batch, here = self._settings.batch, len(self._claimed) + self.executor.waiting
         if here > max(slots, batch // 2):
             return 0
-        apart = not self._inline and slots >= batch >= _WORTH_A_CLAIM and here <= batch // 2
+        apart = self._apart and slots >= batch >= _WORTH_A_CLAIM and here <= batch // 2
         return min(slots if apart else slots + batch - here, MOST)
 
     async def _round(self, slots: int, room: int) -> None:
