@@ -211,7 +211,7 @@ class WorkerSession:
         if self._apart and executor.begins_in_loop:
             with contextlib.suppress(Empty):
                 asked.get(timeout=_LONGEST_HANDOVER)
-        executor.begin_ready()
+            executor.begin_ready()
         await ended
 
     # -- upkeep -----------------------------------------------------------------------------------------------------------
@@ -383,8 +383,9 @@ class WorkerSession:
                 await self._release()
                 if executor.idle:
                     return
-            if not (self._apart and executor.begins_in_loop):
-                executor.begin_ready()  # otherwise they begin beside a round
+            apart = self._apart and executor.begins_in_loop
+            if not apart:
+                executor.begin_ready()
             slots = 0 if self.stopping else executor.slots
             if executor.slots and self._full.is_set():
                 self._full.clear()
@@ -397,7 +398,8 @@ class WorkerSession:
                 waited = False
                 await self._round(slots, claims)
             else:
-                executor.begin_ready()
+                if apart:
+                    executor.begin_ready()
                 await self._wait(room)
                 waited = True
 
@@ -411,7 +413,7 @@ class WorkerSession:
         batch, here = self._settings.batch, len(self._claimed) + self.executor.waiting
         if here > max(slots, batch // 2):
             return 0
-        apart = self._apart and slots >= batch >= _WORTH_A_CLAIM and here <= batch // 2
+        apart = self._apart and min(slots, batch) >= _WORTH_A_CLAIM and here <= batch // 2
         return min(slots if apart else slots + batch - here, MOST)
 
     async def _round(self, slots: int, room: int) -> None:
