@@ -9,7 +9,7 @@ import math
 import random
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
-from queue import Empty, SimpleQueue
+from functools import partial
 from typing import Any, TypeVar
 
 from ..base.instants import NEVER
@@ -22,6 +22,7 @@ from .environment import ClaimWakeup
 from .events import Events
 from .execution import WorkItem
 from .executor import Executor
+from .handover import run_beside
 from .job_source import MOST, Held, JobSource, names_of
 from .outcomes import RELEASED
 from .own_leases import OwnLeases
@@ -57,9 +58,6 @@ _SHORTEST_CHECK, _LONGEST_CHECK = 0.02, 60.0
 _GIVING_UP = 1.0
 #: How many heartbeats without an answer fit into a lease, so that one that hangs is not the last.
 _HEARTBEATS_OF_A_LEASE = 3
-#: The longest that the event loop waits until the thread of a round has made its requests (s). As long as a thread waits for the GIL
-#: by default, if another one does not give it away.
-_LONGEST_HANDOVER = 0.005
 #: Jobs for which a worker whose slots are free makes two claims, so that the first of them run during the second claim.
 _WORTH_A_CLAIM = 100
 
@@ -190,29 +188,13 @@ class WorkerSession:
         return await self.loop.run_in_executor(self._pool, function, *args)
 
     async def _exchange(self, round: Round) -> None:
-        """Run a round. If that takes time, begin the handlers that are ready meanwhile.
-
-        They begin once the thread of the round has made its requests: they would keep the GIL from it until they have run, and
-        then the event loop and the store would wait for each other by turns.
-        """
-        executor = self.executor
+        """Run a round. If that takes time, begin the handlers that are ready meanwhile."""
+        run = partial(run_round, self._parts, round, self._before_claim, lambda: self._stop_asked)
         if self._inline:
-            run_round(self._parts, round, self._before_claim, lambda: self._stop_asked)
+            run()
             return
-        asked: SimpleQueue[None] = SimpleQueue()
-
-        def run() -> None:
-            try:
-                run_round(self._parts, round, self._before_claim, lambda: self._stop_asked, lambda: asked.put(None))
-            finally:
-                asked.put(None)
-
-        ended = self.loop.run_in_executor(self._pool, run)
-        if self._apart and executor.begins_in_loop:
-            with contextlib.suppress(Empty):
-                asked.get(timeout=_LONGEST_HANDOVER)
-            executor.begin_ready()
-        await ended
+        begin = self.executor.begin_ready if self._apart and self.executor.begins_in_loop else None
+        await run_beside(self.loop, self._pool, run, begin)
 
     # -- upkeep -----------------------------------------------------------------------------------------------------------
 
