@@ -17,9 +17,12 @@ from .outcomes import Outcome
 from .reporting import Seen, note_completed, report, report_all_but_last
 from .settings import WorkerParts
 
-__all__ = ["Round", "run_round", "work_items"]
+__all__ = ["Round", "room", "run_round", "work_items"]
 
 _log = logging.getLogger("resonate_core.worker")
+
+#: Jobs for which a worker whose slots are free makes two claims, so that the first of them run during the second claim.
+_WORTH_A_CLAIM = 100
 
 
 @dataclass(slots=True)
@@ -45,6 +48,21 @@ class Round:
     taken: int = 0
     next_at: int | None = None
     error: Exception | None = None
+
+
+def room(slots: int, here: int, batch: int, *, apart: bool) -> int:
+    """Return how many jobs to claim: none while more than half a batch waits, so that a claim is worth its transaction.
+
+    Args:
+        slots: How many are free.
+        here: How many jobs the worker has that do not run.
+        batch: How many are claimed ahead.
+        apart: Whether handlers run during a claim: then many jobs that will wait are claimed after those that have a slot.
+    """
+    if here > max(slots, batch // 2):
+        return 0
+    split = apart and min(slots, batch) >= _WORTH_A_CLAIM and here <= batch // 2
+    return min(slots if split else slots + batch - here, MOST)
 
 
 def work_items(jobs: Iterable[Job], batched: Collection[str]) -> Iterator[WorkItem]:

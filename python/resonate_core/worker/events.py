@@ -13,7 +13,7 @@ import inspect
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -337,6 +337,20 @@ class Events:
     def start(self, submit: Callable[[Iterable[JobEvent]], None]) -> None:
         """From now on, pass events to `submit`, which calls `run` with each of them beside the jobs."""
         self._submit = submit
+
+    @contextlib.contextmanager
+    def delivered(self, make_pool: Callable[..., Any], worker: str) -> Iterator[None]:
+        """Deliver events in a thread of their own, of a pool that is made as `Environment.handler_pool` says."""
+        if not self:
+            yield
+            return
+        pool = make_pool(1, self.run, f"{worker}-event")
+        self.start(pool.submit)
+        try:
+            yield
+        finally:
+            pool.withdraw()
+            pool.close()
 
     def run(self, event: JobEvent) -> None:
         """Deliver an event that was passed to `submit`. It does not raise."""

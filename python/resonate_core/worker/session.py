@@ -8,7 +8,7 @@ import logging
 import math
 import random
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,9 +17,8 @@ from ..base.standstills import HeldSlot, Standstill, note, standstill_line
 from ..base.stopwatch import doubled
 from ..errors import ResonateError
 from ..http.deadline import within
-from .claiming import Round, run_round
+from .claiming import Round, room, run_round
 from .environment import ClaimWakeup
-from .events import Events
 from .execution import WorkItem
 from .executor import Executor
 from .handover import run_beside
@@ -58,8 +57,6 @@ _SHORTEST_CHECK, _LONGEST_CHECK = 0.02, 60.0
 _GIVING_UP = 1.0
 #: How many heartbeats without an answer fit into a lease, so that one that hangs is not the last.
 _HEARTBEATS_OF_A_LEASE = 3
-#: Jobs for which a worker whose slots are free makes two claims, so that the first of them run during the second claim.
-_WORTH_A_CLAIM = 100
 
 
 class WorkerSession:
@@ -112,7 +109,7 @@ class WorkerSession:
         """Work until `stop` is called. A cancellation of the task that awaits this is a stop, too."""
         self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now, self._settings.queues)
         events = self._parts.registry.events
-        with self._wakeup, self._notifying(events):
+        with self._wakeup, events.delivered(self._parts.environment.handler_pool, self._settings.name):
             upkeep = [self._renew_leases(), self._keep_periodic()]
             if self._parts.environment.beside:  # a simulation finds by itself what waits for ever
                 upkeep.append(self._watch_slots())
@@ -143,20 +140,6 @@ class WorkerSession:
                 await self.executor.drop_workflows()
                 self.executor.close()
                 self._pool.shutdown(wait=False)
-
-    @contextlib.contextmanager
-    def _notifying(self, events: Events) -> Iterator[None]:
-        """Deliver events in a thread of their own."""
-        if not events:
-            yield
-            return
-        pool = self._parts.environment.handler_pool(1, events.run, f"{self._settings.name}-event")
-        events.start(pool.submit)
-        try:
-            yield
-        finally:
-            pool.withdraw()
-            pool.close()
 
     def stop(self, grace: float) -> None:
         """Claim no more jobs, and end when all handlers have ended, or after the grace (s). A second call can only shorten the grace."""
@@ -386,17 +369,9 @@ class WorkerSession:
                 waited = True
 
     def _room(self, slots: int) -> int:
-        """Return how many jobs to claim: none while more than half a batch waits here, so that a claim is worth its transaction.
-
-        Many that will wait here are claimed after those that have a slot, while the handlers of those run.
-        """
-        if self.stopping:
-            return 0
-        batch, here = self._settings.batch, len(self._claimed) + self.executor.waiting
-        if here > max(slots, batch // 2):
-            return 0
-        apart = self._apart and min(slots, batch) >= _WORTH_A_CLAIM and here <= batch // 2
-        return min(slots if apart else slots + batch - here, MOST)
+        """Return how many jobs to claim."""
+        here = len(self._claimed) + self.executor.waiting
+        return 0 if self.stopping else room(slots, here, self._settings.batch, apart=self._apart)
 
     async def _round(self, slots: int, room: int) -> None:
         round = Round(self.executor.take_unreported(), deque(self._claimed), slots, room)
