@@ -45,10 +45,11 @@ void PostgresStorage::require_assumed(const Changes& changes) {
   if (std::ranges::count_if(changes.rows, is_assumed) != absent || known_.keeps_instant(changes)) run_again(true);
 }
 
+// It does not wait for another exclusive transaction: a look can be interrupted meanwhile.
 void PostgresStorage::send_optimistic_begin() {
   in_transaction_ = true;
   connection_->send_begin(kBeginWrite);
-  send_lock(Access::write);
+  send_lock(Access::optimistic);
 }
 
 // Whether the server has refused a commit because something that it assumed is wrong, or it had to wait for others.

@@ -59,6 +59,17 @@ std::string update_each(const std::string& table, std::span<const SqlColumn> col
          " AS u (" + list_of(given) + ") WHERE p." + key + " = u." + key;
 }
 
+// The server ends the transaction of a process that stands still, before other processes give up their wait for it. Exclusive
+// transactions wait for each other at the row of write_lock, if `wait` permits it; the first one then waits at the advisory lock
+// until no shared transaction holds it. PostgreSQL queues new shared transactions behind that wait, so it is short (the first
+// lock_timeout).
+std::string lock(const std::string& wait) {
+  return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), set_config('lock_timeout', ?, true), "
+         "pg_advisory_xact_lock(" +
+         std::string(kWriters) + "), set_config('lock_timeout', ?, true) FROM (SELECT FROM write_lock FOR UPDATE" + wait +
+         ") AS first";
+}
+
 // The clock of the database, in ms.
 const std::string kClock = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
@@ -101,15 +112,8 @@ std::string text_of(PostgresQuery which) {
   const std::string edges = select_from("edges", kInsertedEdges);
   const std::string messages = select_from("messages", kMessageColumns);
   switch (which) {
-    // The server ends the transaction of a process that stands still, before other processes give up their wait for it. Exclusive
-    // transactions wait for each other at the row of write_lock; the first one then waits at the advisory lock until no shared
-    // transaction holds it. PostgreSQL queues new shared transactions behind that wait, so it is short (the first lock_timeout).
-    case PostgresQuery::lock:
-      return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), set_config('lock_timeout', ?, true), "
-             "pg_advisory_xact_lock(" +
-             std::string(kWriters) +
-             "), set_config('lock_timeout', ?, true) FROM (SELECT FROM "
-             "write_lock FOR UPDATE) AS first";
+    case PostgresQuery::lock: return lock("");
+    case PostgresQuery::lock_at_once: return lock(" NOWAIT");
     case PostgresQuery::lock_shared:
       return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), pg_advisory_xact_lock_shared(" +
              std::string(kWriters) + ")";

@@ -12,6 +12,7 @@ namespace resonate {
 
 enum class PostgresQuery : std::uint8_t {
   lock,            // the transaction becomes the only writer
+  lock_at_once,    // the same, unless another one is
   lock_shared,     // it keeps out the only writer, and no other one
   lock_rows,       // load_rows, locked in the order of their ids; jobs that can be claimed are not locked
   queues_of_rows,  // load_queues of the queues with these names and of those of the jobs with these ids, without deltas

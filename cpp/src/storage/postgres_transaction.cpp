@@ -93,10 +93,12 @@ std::size_t PostgresStorage::send_lock(Access access) {
   PostgresParameters parameters;
   parameters.text(std::to_string(longest_pause()));
   if (access == Access::shared) return send(PostgresQuery::lock_shared, parameters.text(address_.schema));
-  if (wait_left_ > 0) send(PostgresQuery::lock_timeout, PostgresParameters().text(std::to_string(wait_left_)).text("true"));
-  wait_left_ = 0;
+  const bool waits = access != Access::optimistic;
+  if (waits && wait_left_ > 0)
+    send(PostgresQuery::lock_timeout, PostgresParameters().text(std::to_string(wait_left_)).text("true"));
+  if (waits) wait_left_ = 0;
   parameters.text(std::to_string(std::min(kWaitForSharing, longest_wait()))).text(address_.schema);
-  return send(PostgresQuery::lock, parameters.text(std::to_string(longest_wait())));
+  return send(waits ? PostgresQuery::lock : PostgresQuery::lock_at_once, parameters.text(std::to_string(longest_wait())));
 }
 
 // One round trip: the locks, the counters, and the records that the transaction is going to read. If no other process writes, most

@@ -164,6 +164,26 @@ def test_an_instant_is_not_older_than_a_wait(postgres_url: str) -> None:
         assert store.check() == []
 
 
+def test_who_finds_another_writer_at_the_lock_waits_in_a_look(postgres_url: str) -> None:
+    """A look can be interrupted, and its wait ends with the busy timeout; a commit can not."""
+    with (
+        rc.Store(postgres_url, clock=rc.ManualClock(0), busy_timeout=120_000) as store,
+        contextlib.closing(libpq.Connection(plain(postgres_url))) as holder,
+    ):
+        store.promises.create("a", FAR)
+        holder.execute(f"BEGIN; SELECT FROM {schema_of(postgres_url)}.write_lock FOR UPDATE")
+        before = counted("run_again")
+        waiting = threading.Thread(target=store.promises.create, args=("b", FAR))
+        waiting.start()
+        deadline = time.monotonic() + 60
+        while counted("run_again") == before:
+            assert time.monotonic() < deadline, "it waits in its commit"
+            time.sleep(0.01)
+        holder.execute("ROLLBACK")
+        waiting.join(60)
+        assert store.promises.get("b").state == "pending"
+
+
 def test_a_lost_connection_costs_no_error(store: rc.Store, postgres_url: str) -> None:
     """The server ends the session between two calls: the second one looks, on a new connection."""
     store.promises.create("a", FAR)
