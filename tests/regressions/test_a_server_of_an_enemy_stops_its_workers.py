@@ -240,13 +240,14 @@ def test_a_claim_that_is_too_long_is_made_smaller(monkeypatch: pytest.MonkeyPatc
 def test_a_page_of_a_proxy_is_no_lost_job(status: str) -> None:
     """A page with 404 was taken for the server's word that the worker does not hold the job: its failure was dropped."""
     failed = threading.Event()
-    reports = 0
+    claims = reports = 0
 
     def answer(asked: Asked) -> bytes:
-        nonlocal reports
+        nonlocal claims, reports
         kind = asked.envelope["kind"]
         if kind == "job.claim":
-            return http(envelope(asked, {"jobs": [JOB] if reports == 0 else []}))
+            claims += 1  # a slow worker claims again before its first report
+            return http(envelope(asked, {"jobs": [JOB] if claims == 1 else []}))
         if kind == "job.fail":
             reports += 1
             if reports == 1:
