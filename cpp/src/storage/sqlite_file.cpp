@@ -192,9 +192,11 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
   if (!fs::is_directory(folder, problem)) refuse(path, "the folder " + resonate::quoted(folder) + " does not exist");
   if (fs::is_directory(path, problem)) refuse(path, "it is a folder, not a file");
   if (!make && !fs::exists(path, problem)) refuse(path, "the file does not exist");
-  // Opening a pipe for reading would wait for a writer, and that for ever.
+  // Opening a pipe for reading would wait for a writer, and that for ever. One look: another process may remove a journal
+  // meanwhile.
   const auto is_other = [&problem](const std::string& name) {
-    return fs::exists(name, problem) && !fs::is_regular_file(name, problem);
+    const fs::file_status found = fs::status(name, problem);
+    return fs::exists(found) && !fs::is_regular_file(found);
   };
   if (is_other(path)) refuse(path, "it is not a regular file");
   for (const char* beside : kBesideFile)
