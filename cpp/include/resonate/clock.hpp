@@ -58,8 +58,8 @@ class DatabaseClock final : public RunningClock {
   Instant wall() override;
   // The database says that it is `at` now.
   void learn(Instant at) noexcept;
-  // The same, if it is later than what wall() says. What the database has said long before its answer arrived is too early
-  // otherwise.
+  // Does the same if `at` is later than wall(). Otherwise it changes nothing: the answer was under way for so long that `at` has
+  // passed.
   void learn_later(Instant at) noexcept;
 
  private:

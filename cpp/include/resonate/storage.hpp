@@ -163,8 +163,9 @@ struct JobLookups {
 };
 
 // shared: a transaction that writes beside those of other processes. It may change the rows that it expects, and use nothing else.
-// optimistic: one that keeps out all other writers as Access::write does, but begins without asking the database. It takes what the
-// storage knows for the state, and expected rows that the storage does not know for absent. write() checks both.
+// optimistic: a transaction that keeps out all other writers, as Access::write does, and that begins without asking the database.
+// It assumes that the state is what the storage knows, and that expected rows which the storage does not know are absent. write()
+// checks both assumptions.
 enum class Access : std::uint8_t { read, write, shared, optimistic };
 
 // Ends a transaction of Access::shared or Access::optimistic that has changed nothing, and that must run again: with Access::write,

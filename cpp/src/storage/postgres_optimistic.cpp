@@ -1,8 +1,9 @@
 // The optimistic transactions of a PostgresStorage (decision 53): a process that writes alone runs requests on what it knows, and
 // asks the server in the round trip that commits whether that is still the state. So they take one round trip and not two.
 //
-// They are exclusive. What makes one wrong is found under the lock: another process has committed (the version of the counters, the
-// number of commits beside others), or has created a row (its key), a program has submitted a request, or the lock came late.
+// An optimistic transaction is exclusive. Under the lock, the server refuses its commit in four cases: another process has
+// committed (the version of the counters or the number of shared commits differs), another process has created one of its rows (the
+// key of the row is taken), a submitted request waits, or the wait for the lock was too long.
 #include <algorithm>
 #include <utility>
 

@@ -1,8 +1,8 @@
 // How a transaction of a PostgresStorage begins and ends: the locks, the counters, and what is known of the state.
 //
 // There are three kinds (decision 51). A read is a snapshot. An exclusive transaction keeps out all other writers. A shared one
-// keeps out the exclusive ones; it locks the rows that it names, and changes nothing else. An exclusive one that is optimistic
-// begins when it commits (postgres_optimistic.cpp).
+// keeps out the exclusive ones; it locks the rows that it names, and changes nothing else. An optimistic
+// transaction is an exclusive one that begins on the server only when it commits (postgres_optimistic.cpp).
 #include <algorithm>
 #include <chrono>
 #include <thread>

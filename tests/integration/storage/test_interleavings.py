@@ -186,7 +186,7 @@ JOB_KINDS: dict[str, Any] = {
 """Kinds of requests on jobs, and those on promises that meet them."""
 
 ORDERS = ["".join(order) for order in sorted(set(itertools.permutations("AAABBB")))]
-"""Which store's flight passes next. A shared transaction has two flights; one that runs again alone has four; an optimistic one has one."""
+"""Which store's flight passes next. A shared transaction has two flights, and four if it runs again alone. An optimistic one has one."""
 
 
 def parts_in_order(asked: dict[str, list[Envelope]], passed_over: bool) -> Iterator[list[tuple[str, list[Envelope]]]]:

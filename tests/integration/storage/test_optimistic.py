@@ -26,7 +26,7 @@ def counted(name: str = "optimistic_commits") -> int:
 
 @pytest.fixture
 def store(postgres_url: str) -> Iterator[rc.Store]:
-    """A store that has written, and is the only one that writes."""
+    """The only store that writes. It has written, so it knows the state."""
     with rc.Store(postgres_url, clock=rc.ManualClock(0)) as opened:
         opened.queues.set("default", lifecycle="asynq")
         opened.jobs.enqueue("first", {}, id="first")
@@ -85,7 +85,7 @@ def test_what_needs_the_database_looks(store: rc.Store) -> None:
 
 @pytest.mark.parametrize("writers", ["auto", "shared", "alone"])
 def test_a_commit_of_another_process_is_seen(store: rc.Store, postgres_url: str, writers: str) -> None:
-    """Whatever this process knew, the other one may have changed it."""
+    """If another process has changed a promise, the next request of this one finds the change."""
     with rc.Store(f"{postgres_url}&writers={writers}", clock=rc.ManualClock(0)) as other:
         store.promises.create("p", FAR)
         other.promises.resolve("p")
