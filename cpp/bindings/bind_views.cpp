@@ -157,13 +157,17 @@ JsonDict rows(const Views& self, const Shown<"collections.abc.Iterable[str]">& i
 Shown<"list[str]"> awaited_of(const Views& self, const Str& awaiter, const Shown<"collections.abc.Iterable[str]">& among) {
   const std::string other(text(awaiter, "awaiter"));
   const std::vector<std::string> owners = ids_of(among, "among");
+  std::vector<Lookup<RowRef>> rows;
   std::vector<EdgeLookup> edges;
-  for (const std::string& owner : owners) edges.push_back({EdgeKind::callback, owner, other});
+  for (const std::string& owner : owners) {
+    rows.push_back({owner});
+    edges.push_back({EdgeKind::callback, owner, other});
+  }
   self.store->without_gil(
-      [&](Engine& engine) { engine.with_snapshot([&](Storage& storage) { storage.load_many({.edges = edges}); }); });
+      [&](Engine& engine) { engine.with_snapshot([&](Storage& storage) { storage.load_many({.rows = rows, .edges = edges}); }); });
   py::list found;
-  for (const EdgeLookup& edge : edges)
-    if (edge.found) found.append(py::str(std::string(edge.owner)));
+  for (std::size_t i = 0; i < edges.size(); ++i)
+    if (edges[i].found && rows[i].found && !is_drained(*rows[i].found, *edges[i].found)) found.append(py::str(owners[i]));
   return Shown<"list[str]">(std::move(found));
 }
 

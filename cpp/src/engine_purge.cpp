@@ -45,8 +45,7 @@ Purged Engine::purge(Instant settled_before) {
   each_page(Access::read, [&](WorkingSet&, std::span<const RowRef> rows) {
     for (const RowRef& row : rows) {
       kept.add(*row);
-      if (row->callbacks == 0) continue;
-      for (const EdgeRef& edge : all_edges(*storage_, EdgeKind::callback, row->id())) kept.add(*edge);
+      for (const EdgeRef& edge : callbacks_of(*storage_, *row)) kept.add(*edge);
     }
   });
   Purged purged;

@@ -91,6 +91,84 @@ TEST_P(WaitingJobs, ManyForOne) {
   store.expect_no_violations();
 }
 
+// The edges of a kind that a promise owns: who awaits it, or who keeps it.
+Texts others(JobStore& store, EdgeKind kind, const std::string& owner) {
+  Texts found;
+  store.engine->with_snapshot([&](Storage& storage) {
+    for (const EdgeRef& edge : storage.edges({.kind = kind, .of = owner})) found.push_back(edge->other);
+  });
+  return found;
+}
+
+TEST_P(WaitingJobs, KeepWhatTheyWaitedForByTheSameEdge) {
+  JobStore store = make(Options{});
+  store.start(with(order("a"), [](JobOrder& made) { made.retention = 0; }));
+  for (const char* id : {"j1", "j2"}) store.add(after(id, {"a"}));
+  store.add(after("cancelled", {"a"}, "run"));
+  store.must(JobCancel{only("cancelled")});
+  store.must(JobComplete{"a", 1, {}});
+  EXPECT_EQ(others(store, EdgeKind::callback, "a"), (Texts{"j1", "j2"}));
+  EXPECT_EQ(others(store, EdgeKind::keeper, "a"), Texts{});
+  EXPECT_EQ(store.job("a")->keepers, 2);
+  store.expect_no_violations();
+
+  // One that comes later is a keeper of the other kind. Who keeps the job already, does not keep it twice.
+  store.add(after("j3", {"a"}));
+  EXPECT_EQ(others(store, EdgeKind::keeper, "a"), Texts{"j3"});
+  EXPECT_EQ(store.claim(2, {"later"}), (Texts{"j1", "j2"}));
+  store.must(JobStart{"j1", 1, {}});
+  store.create("p", kFar);
+  store.must(JobSuspend{"j1", 1, {"a", "p"}, "all"});
+  EXPECT_EQ(store.job("a")->keepers, 3);
+  EXPECT_EQ(store.state("j1"), "waiting");
+  store.expect_no_violations();
+
+  // A copy has them in the same order, and a store from a snapshot has them as keepers of the other kind.
+  const std::unique_ptr<Storage> copy = store.engine->with_snapshot([](Storage& storage) { return storage.fork(); });
+  EXPECT_EQ(check_state(*copy, RulesId::compatible).size(), 0u);
+  EXPECT_EQ(copy->edges({.of = "a"}).size(), 2u);
+  JobStore restored(read_snapshot(store.snapshot()), Options{});
+  EXPECT_EQ(restored.digest(), store.digest());
+  EXPECT_EQ(others(restored, EdgeKind::keeper, "a"), (Texts{"j1", "j2", "j3"}));
+
+  for (JobStore* each : {&store, &restored}) {
+    each->must(JobCancel{only("j1")});
+    each->must(JobCancel{only("j3")});
+    each->tick(10'000'000);
+    EXPECT_EQ(each->job("a")->keepers, 2);  // j2 is the first that is not final
+    each->expect_no_violations();
+    each->must(JobCancel{only("j2")});
+    each->tick(20'000'000);
+    EXPECT_EQ(each->state("a"), "gone");
+    for (const EdgeKind kind : {EdgeKind::callback, EdgeKind::keeper}) EXPECT_EQ(others(*each, kind, "a"), Texts{});
+    each->expect_no_violations();
+  }
+  EXPECT_EQ(restored.digest(), store.digest());
+}
+
+// A callback that was drained is none to take back, and none of a job that is deleted and enqueued again.
+TEST_P(WaitingJobs, TakeBackNoCallbackThatWasDrained) {
+  JobStore store = make(Options{});
+  store.start(order("a"));
+  store.start(order("b"));
+  store.create("p", kFar);
+  store.add(after("j", {"a", "p"}));
+  store.add(after("k", {"a", "b"}));
+  store.must(JobComplete{"a", 1, {}});
+  EXPECT_EQ(others(store, EdgeKind::callback, "a"), (Texts{"j", "k"}));
+  store.must(JobCancel{only("j")});
+  store.must(JobDelete{only("j")});
+  store.expect_no_violations();
+  store.add(after("j", {"a", "p"}));
+  EXPECT_EQ(store.job("a")->keepers, 2);
+  store.must(JobRun{only("k")});
+  EXPECT_EQ(store.state("k"), "pending");
+  EXPECT_EQ(store.row("b")->callbacks, 0u);
+  store.settle("p");
+  EXPECT_EQ(store.state("j"), "pending");
+  store.expect_no_violations();
+}
+
 TEST_P(WaitingJobs, OneForMany) {
   constexpr int kPromises = 1000;
   JobStore store = make(Options{});

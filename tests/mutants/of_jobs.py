@@ -292,6 +292,37 @@ MUTANTS = [
         "false",
     ),
     Mutant(
+        "a drained callback is taken back",
+        "jobs",
+        "if («awaited && is_drained(*awaited->now, *edge)») continue;",
+        "false",
+    ),
+    Mutant(
+        "a drained callback stays for a job that does not go on",
+        "jobs",
+        "if (stays) { «goes_on» ? keep_drained",
+        "true",
+    ),
+    Mutant(
+        "a callback stays behind a keeper that came later",
+        "jobs",
+        "return counts_keepers(settled) && «all_stayed(*settled.job)» && !callback.cancels",
+        "true",
+    ),
+    Mutant(
+        "who keeps a job by a drained callback keeps it twice",
+        "jobs",
+        "if («callback && is_drained(row, *callback)») return;",
+        "false",
+    ),
+    Mutant(
+        "drained callbacks of a deleted job stay",
+        "jobs",
+        "if (entry.now->job->keepers > 0) forget_keepers(set, entry);",
+        "",
+        statement=True,
+    ),
+    Mutant(
         "a job that was suspended by any keeps what it lacked", "jobs", "job.awaits.clear(); job.until.reset();", "", statement=True
     ),
     Mutant("all are enqueued although one is refused", "jobs", "if («request.atomic»)", "false"),

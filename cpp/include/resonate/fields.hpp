@@ -59,7 +59,7 @@ namespace resonate {
   X(started, "started") X(completed, "completed") X(retried, "retried") X(archived, "archived") X(crashed, "crashed")    \
   X(expired, "expired") X(run_time, "runTime") X(report, "report") X(progress, "progress") X(lines, "lines")             \
   X(after, "after") X(after_failed, "afterFailed") X(awaits, "awaits") X(until, "until") X(ids, "ids")                   \
-  X(atomic, "atomic") X(kept_by, "keptBy") X(keepers, "keepers") X(first_enqueued_at, "firstEnqueuedAt")                                     \
+  X(atomic, "atomic") X(kept_by, "keptBy") X(keepers, "keepers") X(kept_callbacks, "keptCallbacks") X(drained_through, "drainedThrough") X(first_enqueued_at, "firstEnqueuedAt")                                     \
   X(steps, "steps") X(step, "step") X(timeout_in, "timeoutIn") X(topic, "topic") X(key, "key") X(parent, "parent")        \
   X(from_step, "from") X(new_id, "newId") X(archive, "archive") X(args, "args") X(restarts, "restarts")                  \
   X(workflow, "workflow") X(watched, "watched") X(child, "child") X(unread, "unread") X(made, "made") X(sent, "sent")                                                  \

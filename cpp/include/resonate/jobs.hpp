@@ -293,7 +293,9 @@ struct Job final : Counted {
   std::vector<Attempt> attempts;      // the last one is open if and only if the job is running
   Shared<const WorkReport> report;    // empty until an attempt reports
   std::vector<std::string> awaiters;  // notified tasks; the job is kept while one of them can read it
-  std::int64_t keepers = 0;           // the number of jobs that keep it, which are edges of it
+  std::int64_t keepers = 0;           // the number of jobs that keep it, which are edges of it (machine/keepers.hpp)
+  std::int64_t kept_callbacks = 0;    // how many of these are callbacks that have been drained
+  std::int64_t drained_through = 0;   // settled: its callbacks up to this number have been drained; 0: none of them is left
   std::int64_t steps = 0;             // the number of its children (JOBS 9)
   std::int64_t unread = 0;            // the number of its messages that no receive has taken
   std::int64_t sent = 0;              // the number of messages without a key that it got

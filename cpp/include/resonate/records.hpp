@@ -123,6 +123,9 @@ struct Row final : Counted {
     return value ? value->value : kNone;
   }
   bool is_message() const noexcept { return promise_spec->child && promise_spec->child->kind == ChildKind::message; }
+  // Its callbacks with numbers up to this one have been drained; such a callback that still exists is a keeper
+  // (machine/keepers.hpp).
+  std::int64_t drained_through() const noexcept { return job ? job->drained_through : 0; }
   const Value& payload() const noexcept { return job && job->spec->payload ? *job->spec->payload : promise_spec->param; }
 };
 using RowRef = Shared<const Row>;
@@ -135,7 +138,8 @@ constexpr std::int64_t shown_version(const Dialect& dialect, TaskState state, st
 }
 
 // A callback (other = awaiter's id) or a listener (other = address) of the promise `owner`; or a keeper: the job `other` has waited
-// for the job `owner`, which is kept until `other` is final (JOBS 8).
+// for the job `owner`, which is kept until `other` is final (JOBS 8). A callback that was drained can stay as a keeper
+// (machine/keepers.hpp).
 enum class EdgeKind : std::uint8_t { listener, callback, keeper };
 inline constexpr std::size_t kEdgeKinds = 3;
 
@@ -148,6 +152,7 @@ struct Edge final : Counted {
   bool cancels = false;  // a callback of a job that is cancelled with its awaiters
 };
 using EdgeRef = Shared<const Edge>;
+inline bool is_drained(const Row& owner, const Edge& callback) noexcept { return callback.seq <= owner.drained_through(); }
 
 enum class MessageKind : std::uint8_t { execute, unblock };
 

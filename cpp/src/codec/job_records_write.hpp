@@ -58,6 +58,8 @@ class JobEncoder {
     if (holder) write_text(sink_, Field::claimed_by, holder->text);
     members(job);
     if (job.keepers) write_integer(sink_, Field::keepers, job.keepers);
+    if (job.kept_callbacks) write_integer(sink_, Field::kept_callbacks, job.kept_callbacks);
+    if (job.drained_through) write_integer(sink_, Field::drained_through, job.drained_through);
     sink_.end_object();
   }
 

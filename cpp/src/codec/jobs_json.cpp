@@ -46,10 +46,13 @@ std::string order_to_json(const JobOrder& order) {
 
 StoredJob job_of_json(std::string_view json) {
   return read_stored("job or queue", json, [](const JsonNode& node) {
-    const Members<JsonNode, Field::claimed_by, Field::keepers> members(node, nullptr);
+    const Members<JsonNode, Field::claimed_by, Field::keepers, Field::kept_callbacks, Field::drained_through> members(node,
+                                                                                                                      nullptr);
     const auto holder = members.optional_text<Field::claimed_by>();
     StoredJob stored{detail::read_job(node, nullptr), holder ? Shared<const SharedString>(new SharedString(*holder)) : nullptr};
     stored.job->keepers = members.optional_integer<Field::keepers>().value_or(0);
+    stored.job->kept_callbacks = members.optional_integer<Field::kept_callbacks>().value_or(0);
+    stored.job->drained_through = members.optional_integer<Field::drained_through>().value_or(0);
     return stored;
   });
 }

@@ -27,25 +27,18 @@ std::vector<MessageRef> messages_about(Storage& storage, const std::vector<Looku
   return all;
 }
 
-// Takes the first edges of a kind, and returns whether there are more.
-bool take_first(Storage& storage, EdgeKind kind, const Row& row, std::size_t most, std::vector<EdgeRef>& first) {
-  if (most == kAllEdges) {
-    first = all_edges(storage, kind, row.id());
-    return false;
-  }
-  first = storage.edges({kind, row.id(), 0, most + 1});
-  if (first.size() <= most) return false;
-  first.resize(most);
-  return true;
-}
-
 // Takes the first edges of each kind. Returns whether edges were left out.
 bool with_first_edges(Storage& storage, StateView::Promise& promise, std::size_t most) {
-  const Row& row = *promise.row;
-  bool cut = row.callbacks > 0 && take_first(storage, EdgeKind::callback, row, most, promise.callbacks);
-  if (row.listeners > 0) cut |= take_first(storage, EdgeKind::listener, row, most, promise.listeners);
-  if (row.job ? row.job->keepers > 0 : static_cast<bool>(row.promise_spec->child))
-    cut |= take_first(storage, EdgeKind::keeper, row, most, promise.keepers);
+  bool cut = false;
+  const auto take_first = [&](auto read, std::vector<EdgeRef>& first) {
+    first = read(storage, *promise.row, most == kAllEdges ? SIZE_MAX : most + 1);
+    if (first.size() <= most) return;
+    first.resize(most);
+    cut = true;
+  };
+  take_first(callbacks_of, promise.callbacks);
+  take_first(listeners_of, promise.listeners);
+  take_first(keepers_of, promise.keepers);
   return cut;
 }
 

@@ -1,5 +1,6 @@
 #include "codec/state_view.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -8,26 +9,46 @@ namespace {
 
 constexpr std::size_t kPage = 1000;
 
+// The edges of a range, page by page, up to a number.
+std::vector<EdgeRef> edges_of(Storage& storage, EdgeRange range, std::int64_t through = kNever) {
+  std::vector<EdgeRef> all;
+  for (std::size_t left = range.limit; left > 0; left = range.limit - all.size()) {
+    EdgeRange next = range;
+    next.limit = std::min(left, kPage);
+    if (!all.empty()) next.after = all.back()->seq;
+    for (EdgeRef& edge : storage.edges(next)) {
+      if (edge->seq > through) return all;
+      all.push_back(std::move(edge));
+      --next.limit;
+    }
+    if (next.limit > 0) break;
+  }
+  return all;
+}
+
 }  // namespace
 
-std::vector<EdgeRef> all_edges(Storage& storage, EdgeKind kind, std::string_view owner) {
+std::vector<EdgeRef> callbacks_of(Storage& storage, const Row& row, std::size_t most) {
+  return row.callbacks == 0 ? std::vector<EdgeRef>()
+                            : edges_of(storage, {EdgeKind::callback, row.id(), row.drained_through(), most});
+}
+
+std::vector<EdgeRef> listeners_of(Storage& storage, const Row& row, std::size_t most) {
+  return row.listeners == 0 ? std::vector<EdgeRef>() : edges_of(storage, {EdgeKind::listener, row.id(), 0, most});
+}
+
+std::vector<EdgeRef> keepers_of(Storage& storage, const Row& row, std::size_t most) {
   std::vector<EdgeRef> all;
-  for (std::int64_t after = 0;;) {
-    std::vector<EdgeRef> page = storage.edges({kind, owner, after, kPage});
-    all.insert(all.end(), page.begin(), page.end());
-    if (page.size() < kPage) return all;
-    after = page.back()->seq;
-  }
+  const bool may_have = row.job ? row.job->keepers > 0 : static_cast<bool>(row.promise_spec->child);  // which does not count them
+  if (!may_have) return all;
+  if (row.drained_through() > 0) all = edges_of(storage, {EdgeKind::callback, row.id(), 0, most}, row.drained_through());
+  const std::vector<EdgeRef> others = edges_of(storage, {EdgeKind::keeper, row.id(), 0, most - all.size()});
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
 }
 
 StateView::Promise with_edges(Storage& storage, const RowRef& row) {
-  StateView::Promise promise{row, {}, {}, {}};
-  if (row->callbacks > 0) promise.callbacks = all_edges(storage, EdgeKind::callback, row->id());
-  if (row->listeners > 0) promise.listeners = all_edges(storage, EdgeKind::listener, row->id());
-  // A child without a job does not count its keepers.
-  if (row->job ? row->job->keepers > 0 : static_cast<bool>(row->promise_spec->child))
-    promise.keepers = all_edges(storage, EdgeKind::keeper, row->id());
-  return promise;
+  return {row, callbacks_of(storage, *row), listeners_of(storage, *row), keepers_of(storage, *row)};
 }
 
 void each_promise(Storage& storage, const std::function<void(StateView::Promise)>& body) {

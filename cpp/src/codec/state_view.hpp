@@ -41,6 +41,10 @@ void each_promise(Storage& storage, const std::function<void(StateView::Promise)
 void each_schedule(Storage& storage, const std::function<void(const ScheduleRef&)>& body);
 void each_message(Storage& storage, const std::function<void(const MessageRef&)>& body);
 std::vector<HourRef> all_hours(Storage& storage);
-std::vector<EdgeRef> all_edges(Storage& storage, EdgeKind kind, std::string_view owner);
+
+// The first edges of a promise, in order of registration. A callback that was drained and stays is a keeper.
+std::vector<EdgeRef> callbacks_of(Storage& storage, const Row& row, std::size_t most = SIZE_MAX);
+std::vector<EdgeRef> listeners_of(Storage& storage, const Row& row, std::size_t most = SIZE_MAX);
+std::vector<EdgeRef> keepers_of(Storage& storage, const Row& row, std::size_t most = SIZE_MAX);
 
 }  // namespace resonate

@@ -22,17 +22,17 @@ EdgeRef& EdgeOverlay::state_of(const Edge& edge) {
   return known == states_.end() ? states_.emplace(key, nullptr).first->second : known->second;
 }
 
-EdgeOverlay::Line& EdgeOverlay::line_of(EdgeKind kind, std::string_view owner) {
-  if (last_line_ && last_kind_ == kind && last_line_->first == owner) return last_line_->second;
-  Lines& lines = of_owner_[static_cast<std::size_t>(kind)];
+EdgeOverlay::Line& EdgeOverlay::line_of(std::size_t place, std::string_view owner) {
+  if (last_line_ && last_place_ == place && last_line_->first == owner) return last_line_->second;
+  Lines& lines = of_owner_[place];
   const auto known = lines.find(owner);
   last_line_ = &*(known == lines.end() ? lines.try_emplace(std::string(owner)).first : known);
-  last_kind_ = kind;
+  last_place_ = place;
   return last_line_->second;
 }
 
-const EdgeOverlay::Line* EdgeOverlay::known_line(EdgeKind kind, std::string_view owner) const {
-  const Lines& lines = of_owner_[static_cast<std::size_t>(kind)];
+const EdgeOverlay::Line* EdgeOverlay::known_line(std::size_t place, std::string_view owner) const {
+  const Lines& lines = of_owner_[place];
   const auto known = lines.find(owner);
   return known == lines.end() ? nullptr : &known->second;
 }
@@ -74,7 +74,7 @@ void EdgeOverlay::add(EdgeKind kind, std::string_view owner, std::string_view ot
   edge->dialect = dialect;
   edge->cancels = cancels;
   state_of(*edge) = held;
-  Line& line = line_of(kind, owner);
+  Line& line = line_of(place_of(kind), owner);
   line.complete |= first;  // nothing of storage's is left, so first() need not look
   line.added.push_back(held);
   added_.push_back(std::move(held));
@@ -99,17 +99,38 @@ bool EdgeOverlay::read(Line& line, EdgeRange range) {
   }
 }
 
-EdgeRef EdgeOverlay::first(EdgeKind kind, std::string_view owner) {
-  Line& line = line_of(kind, owner);
+EdgeRef EdgeOverlay::first(EdgeKind kind, std::string_view owner, std::int64_t after) {
+  Line& line = line_of(place_of(kind), owner);
+  line.consumed = std::max(line.consumed, after);
   if (read(line, {.kind = kind, .of = owner, .after = line.consumed, .limit = kEdgePage})) return line.stored[line.next_stored];
   while (line.next < line.added.size() && removed_apart_.contains(line.added[line.next]->seq)) ++line.next;
   return line.next < line.added.size() ? line.added[line.next] : nullptr;
 }
 
 void EdgeOverlay::remove_first(const EdgeRef& edge) {
-  Line& line = line_of(edge->kind, edge->owner);
+  Line& line = line_of(place_of(edge->kind), edge->owner);
   line.consumed = edge->seq;
   ++(is_own(*edge) ? line.next : line.next_stored);
+  note_removed(edge);
+}
+
+void EdgeOverlay::stay(const EdgeRef& edge) {
+  Line& line = line_of(place_of(edge->kind), edge->owner);
+  line.consumed = edge->seq;
+  ++line.next_stored;
+}
+
+EdgeRef EdgeOverlay::first_drained(std::string_view owner, std::int64_t through) {
+  Line& line = line_of(kDrained, owner);
+  if (!read(line, {.kind = EdgeKind::callback, .of = owner, .after = line.consumed, .limit = kEdgePage})) return nullptr;
+  const EdgeRef& edge = line.stored[line.next_stored];
+  return edge->seq <= through ? edge : nullptr;
+}
+
+void EdgeOverlay::remove_first_drained(const EdgeRef& edge) {
+  Line& line = line_of(kDrained, edge->owner);
+  line.consumed = edge->seq;
+  ++line.next_stored;
   note_removed(edge);
 }
 
@@ -122,7 +143,7 @@ void EdgeOverlay::note_removed(const EdgeRef& edge) {
 EdgeRef EdgeOverlay::first_cancelled_with(std::string_view awaiter) {
   Line& line = cancelled_with_[std::string(awaiter)];
   const auto present = [this](const Edge& edge) {
-    const Line* const of_owner = known_line(edge.kind, edge.owner);
+    const Line* const of_owner = known_line(place_of(edge.kind), edge.owner);
     return !removed_apart_.contains(edge.seq) && (!of_owner || edge.seq > of_owner->consumed);
   };
   EdgeRef first;
@@ -143,22 +164,35 @@ void EdgeOverlay::remove(const EdgeRef& edge) {
   note_removed(edge);
 }
 
-bool EdgeOverlay::any(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted) {
-  const Line& line = line_of(kind, owner);
-  const auto accepted = [&](const EdgeRef& edge) { return !removed_apart_.contains(edge->seq) && wanted(*edge); };
-  for (std::int64_t after = line.consumed;;) {
-    const std::vector<EdgeRef> page = storage_->edges({.kind = kind, .of = owner, .after = after, .limit = kEdgePage});
-    if (std::ranges::any_of(page, accepted)) return true;
-    if (page.size() < kEdgePage) break;
-    after = page.back()->seq;
+// Asks the stored edges of a range, page by page, up to a number.
+bool EdgeOverlay::any_stored(EdgeRange range, std::int64_t through, const Wanted& wanted) const {
+  for (range.limit = kEdgePage;;) {
+    const std::vector<EdgeRef> page = storage_->edges(range);
+    for (const EdgeRef& edge : page) {
+      if (edge->seq > through) return false;
+      if (!removed_apart_.contains(edge->seq) && wanted(*edge)) return true;
+    }
+    if (page.size() < kEdgePage) return false;
+    range.after = page.back()->seq;
   }
-  return std::any_of(line.added.begin() + static_cast<std::ptrdiff_t>(line.next), line.added.end(), accepted);
+}
+
+bool EdgeOverlay::any(EdgeKind kind, std::string_view owner, std::int64_t after, const Wanted& wanted) {
+  const Line& line = line_of(place_of(kind), owner);
+  if (any_stored({.kind = kind, .of = owner, .after = std::max(line.consumed, after)}, kNever, wanted)) return true;
+  return std::any_of(line.added.begin() + static_cast<std::ptrdiff_t>(line.next), line.added.end(),
+                     [&](const EdgeRef& edge) { return !removed_apart_.contains(edge->seq) && wanted(*edge); });
+}
+
+bool EdgeOverlay::any_drained(std::string_view owner, std::int64_t through, const Wanted& wanted) {
+  const Line& line = line_of(kDrained, owner);
+  return any_stored({.kind = EdgeKind::callback, .of = owner, .after = line.consumed}, through, wanted);
 }
 
 void EdgeOverlay::finish(Changes& changes) {
   if (removed_own_) {
     std::erase_if(added_, [this](const EdgeRef& edge) {
-      return edge->seq <= known_line(edge->kind, edge->owner)->consumed || removed_apart_.contains(edge->seq);
+      return edge->seq <= known_line(place_of(edge->kind), edge->owner)->consumed || removed_apart_.contains(edge->seq);
     });
     std::erase_if(removed_, [this](const EdgeRef& edge) { return is_own(*edge); });
   }

@@ -5,6 +5,7 @@
 //   registration if storage's come first.
 // - Edges leave their owner in two ways. remove_first() takes them in order: all up to `consumed` are gone. remove() takes one
 //   anywhere: its number is in removed_apart_. An edge is present if neither holds.
+// - Callbacks that were drained and stay are a line of their own: they are not in that of the callbacks, which begins after them.
 // - A page has storage's edges after those consumed, in order; those before `next_stored` are consumed, or were removed apart.
 //   `complete`: storage has none after the page, or none that is left.
 // - `states_` has each pair that was loaded ahead, added or removed, with its present state; of other pairs storage's is valid.
@@ -43,15 +44,23 @@ class EdgeOverlay {
   }
   // `cancels`: the owner is a job that is cancelled with its awaiters. `first`: the owner has no other edge of this kind.
   void add(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels, bool first);
-  // Edges are consumed in order of registration.
-  EdgeRef first(EdgeKind kind, std::string_view owner);
+  // Edges are consumed in order of registration: the first after a number.
+  EdgeRef first(EdgeKind kind, std::string_view owner, std::int64_t after = 0);
   void remove_first(const EdgeRef& edge);
+  // Callbacks that were drained and stay, up to a number. A callback of this transaction cannot stay: storage has none of it yet.
+  bool may_stay(const Edge& edge) const noexcept { return !is_own(edge); }
+  void stay(const EdgeRef& edge);
+  EdgeRef first_drained(std::string_view owner, std::int64_t through);
+  void remove_first_drained(const EdgeRef& edge);
   // The first edge, by owner, whose job is cancelled with the awaiter; null if there is none.
   EdgeRef first_cancelled_with(std::string_view awaiter);
   // Removes an edge wherever it is among those of its owner.
   void remove(const EdgeRef& edge);
-  // Returns whether `wanted` accepts an edge of the promise; asks in order of registration, up to the first.
-  bool any(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted);
+  // Returns whether `wanted` accepts an edge of the promise; asks in order of registration, up to the first. Those after a number;
+  // or callbacks that were drained and stay, up to a number.
+  using Wanted = std::function<bool(const Edge&)>;
+  bool any(EdgeKind kind, std::string_view owner, std::int64_t after, const Wanted& wanted);
+  bool any_drained(std::string_view owner, std::int64_t through, const Wanted& wanted);
 
   bool changed() const noexcept { return !added_.empty() || !removed_.empty(); }
   // Moves what storage is to add and to remove into `changes`. Call clear() afterwards.
@@ -73,21 +82,26 @@ class EdgeOverlay {
   };
   using Lines = std::unordered_map<std::string, Line, TextHash, std::equal_to<>>;
 
+  // The lines of an owner: of each kind of edges, and of callbacks that were drained.
+  static constexpr std::size_t kDrained = kEdgeKinds;
+  static constexpr std::size_t place_of(EdgeKind kind) noexcept { return static_cast<std::size_t>(kind); }
+
   // The key of a pair in states_. It stays valid until the next call.
   std::string_view pair_key(EdgeKind kind, std::string_view owner, std::string_view other) const;
   EdgeRef& state_of(const Edge& edge);
-  Line& line_of(EdgeKind kind, std::string_view owner);
-  const Line* known_line(EdgeKind kind, std::string_view owner) const;
+  Line& line_of(std::size_t place, std::string_view owner);
+  const Line* known_line(std::size_t place, std::string_view owner) const;
+  bool any_stored(EdgeRange range, std::int64_t through, const Wanted& wanted) const;
   void note_removed(const EdgeRef& edge);
   bool read(Line& line, EdgeRange range);
   bool is_own(const Edge& edge) const noexcept { return edge.seq > last_stored_; }
 
   Storage* storage_ = nullptr;
   Counters* counters_ = nullptr;
-  std::int64_t last_stored_ = 0;            // the transaction's edges have greater numbers
-  std::array<Lines, kEdgeKinds> of_owner_;  // by kind, then by owner
-  Lines::value_type* last_line_ = nullptr;  // that was used last, of last_kind_
-  EdgeKind last_kind_ = EdgeKind::listener;
+  std::int64_t last_stored_ = 0;                // the transaction's edges have greater numbers
+  std::array<Lines, kEdgeKinds + 1> of_owner_;  // by place, then by owner
+  Lines::value_type* last_line_ = nullptr;      // that was used last, of last_place_
+  std::size_t last_place_ = 0;
   std::map<std::string, Line, std::less<>> cancelled_with_;  // by awaiter; without those that were added
   std::unordered_set<std::int64_t> removed_apart_;
   std::unordered_map<std::string, EdgeRef, TextHash, std::equal_to<>> states_;  // null: there is none

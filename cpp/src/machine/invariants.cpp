@@ -86,8 +86,8 @@ void check_task(const Row& row, Report& report) {
 }
 
 template <class Visit>
-void each_edge(Storage& storage, EdgeKind kind, const std::string& owner, Visit visit) {
-  for (std::int64_t after = 0;;) {
+void each_edge(Storage& storage, EdgeKind kind, const std::string& owner, std::int64_t after, Visit visit) {
+  for (;;) {
     const std::vector<EdgeRef> page = storage.edges({kind, owner, after, kPage});
     for (const EdgeRef& edge : page) visit(*edge);
     if (page.size() < kPage) return;
@@ -100,7 +100,7 @@ void check_edges(Storage& storage, const Row& row, std::unordered_set<std::strin
     const bool callback = kind == EdgeKind::callback;
     std::unordered_set<std::string> seen;
     std::size_t count = 0;
-    each_edge(storage, kind, row.id(), [&](const Edge& edge) {
+    each_edge(storage, kind, row.id(), callback ? row.drained_through() : 0, [&](const Edge& edge) {
       ++count;
       report.require(seen.insert(edge.other).second, callback ? "duplicate_callback" : "duplicate_listener", quoted(edge.other));
       report.require(!callback || edge.other != row.id(), "self_callback", quoted(edge.other));
@@ -123,10 +123,15 @@ void check_edges(Storage& storage, const Row& row, std::unordered_set<std::strin
 
 // The jobs that keep a settled one.
 void check_keepers(Storage& storage, const Row& row, Report& report) {
+  std::int64_t stayed = 0;
   std::int64_t found = 0;
-  each_edge(storage, EdgeKind::keeper, row.id(), [&](const Edge&) { ++found; });
-  report.require(found == row.job->keepers, "keeper_count_mismatch",
-                 std::to_string(row.job->keepers) + " keepers counted, " + std::to_string(found) + " found");
+  if (row.drained_through() > 0)
+    each_edge(storage, EdgeKind::callback, row.id(), 0, [&](const Edge& edge) { stayed += is_drained(row, edge) ? 1 : 0; });
+  each_edge(storage, EdgeKind::keeper, row.id(), 0, [&](const Edge&) { ++found; });
+  found += stayed;
+  report.require(found == row.job->keepers && stayed == row.job->kept_callbacks, "keeper_count_mismatch",
+                 std::to_string(row.job->keepers) + " keepers counted, " + std::to_string(found) + " found; of these " +
+                     std::to_string(row.job->kept_callbacks) + " and " + std::to_string(stayed) + " drained callbacks");
 }
 
 // The rows of a range, page by page.
@@ -169,8 +174,11 @@ void check_child(Storage& storage, const Row& row, Instant now, Report& report) 
 
 // Each promise that a job lacks must wake it.
 void check_awaits(Storage& storage, const Row& row, Report& report) {
-  for (const std::string& id : row.job->awaits)
-    report.require(storage.load(id) && storage.load_edge(EdgeKind::callback, id, row.id()), "job_await_lost", quoted(id));
+  for (const std::string& id : row.job->awaits) {
+    const RowRef awaited = storage.load(id);
+    const EdgeRef callback = awaited ? storage.load_edge(EdgeKind::callback, id, row.id()) : nullptr;
+    report.require(callback && !is_drained(*awaited, *callback), "job_await_lost", quoted(id));
+  }
 }
 
 // A task without a timer must have an execute in the outbox: otherwise nothing would dispatch it again.

@@ -6,6 +6,7 @@
 #include "machine/derive.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/job_waiting.hpp"
+#include "machine/keepers.hpp"
 #include "machine/settle.hpp"
 
 namespace resonate {
@@ -119,14 +120,14 @@ void mark_deleted(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 }
 
 void remove_row(WorkingSet& set, WorkingSet::Entry& entry) {
-  const auto remove_edges = [&set, id = entry.now->id()](EdgeKind kind) {
-    while (const EdgeRef edge = set.first_edge(kind, id)) set.remove_first_edge(edge);
+  const auto remove_callbacks = [&set, id = entry.now->id(), after = entry.now->drained_through()] {
+    while (const EdgeRef edge = set.first_edge(EdgeKind::callback, id, after)) set.remove_first_edge(edge);
   };
   const bool watched = is_watched(set, *entry.now);
   if (entry.now->promise_spec->child) uncount(set, *entry.now);
-  if (entry.now->callbacks > 0) remove_edges(EdgeKind::callback);
+  if (entry.now->callbacks > 0) remove_callbacks();
   if (entry.now->job) return remove_job(set, entry);
-  if (watched) remove_edges(EdgeKind::keeper);
+  if (watched) forget_keepers(set, entry);
   if (entry.now->execute_seq) set.remove_message(entry.now->execute_seq);
   set.remove(entry);
 }

@@ -9,6 +9,7 @@
 #include "machine/job_children.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/job_waiting.hpp"
+#include "machine/keepers.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/settle.hpp"
@@ -40,14 +41,15 @@ std::string needed_by(WorkingSet& set, const Row& child, const Row& parent, Inst
     who = edge.other;
     return true;
   };
-  if (child.callbacks > 0 && set.any_edge(EdgeKind::callback, child.id(), is_other)) return "is awaited by " + quoted(who);
+  if (child.callbacks > 0 && set.any_edge_after(EdgeKind::callback, child.id(), child.drained_through(), is_other))
+    return "is awaited by " + quoted(who);
   const auto is_live = [&](const Edge& edge) {
     const WorkingSet::Entry* const keeper = edge.other == job ? nullptr : set.follow(edge.other);
     if (!keeper || !keeper->now->pending_at(now)) return false;
     who = edge.other;
     return true;
   };
-  if (set.any_edge(EdgeKind::keeper, child.id(), is_live)) return "is kept for " + quoted(who);
+  if (any_keeper(set, child, is_live)) return "is kept for " + quoted(who);
   if (child.job && has_pending_awaiter(*child.job, set, now)) return "is awaited by a task that has not read it";
   return {};
 }

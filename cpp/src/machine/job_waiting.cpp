@@ -9,6 +9,7 @@
 
 #include "machine/job_children.hpp"
 #include "machine/job_moves.hpp"
+#include "machine/keepers.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/settle.hpp"
@@ -18,21 +19,12 @@ namespace resonate {
 
 namespace {
 
-constexpr std::size_t kKeepersAtOnce = 10'000;
-
-bool keeps(const WorkingSet::Entry* keeper, Instant now) { return keeper && keeper->now->pending_at(now); }
-
 std::string_view how_it_ended(PromiseState state) noexcept {
   switch (state) {
     case PromiseState::rejected_canceled: return "was cancelled";
     case PromiseState::rejected_timedout: return "timed out";
     default: return "was rejected";
   }
-}
-
-void forget_first_keeper(WorkingSet& set, WorkingSet::Entry& settled, const EdgeRef& edge) {
-  set.remove_first_edge(edge);
-  if (settled.now->job) --edit_job(set.edit(settled)).keepers;  // a child without a job does not count them
 }
 
 }  // namespace
@@ -73,6 +65,7 @@ void leave_awaits(WorkingSet& set, WorkingSet::Entry& job, bool cancelled) {
     const EdgeRef edge = set.follow_edge(EdgeKind::callback, id, job.now->id());
     if (!edge || (cancelled && edge->cancels)) continue;  // none: it has just been drained, or the job ends before it waits
     WorkingSet::Entry* const awaited = set.follow(id);
+    if (awaited && is_drained(*awaited->now, *edge)) continue;
     if (awaited && awaited->now->job && is_child_of(*awaited->now, job.now->id())) continue;  // it awaits its child to the end
     set.remove_edge(edge);
     if (!awaited || awaited->now->callbacks == 0)
@@ -109,36 +102,8 @@ bool wake_job(WorkingSet& set, WorkingSet::Entry& waiting, const Row& settled, I
   return true;
 }
 
-void keep(WorkingSet& set, WorkingSet::Entry& settled, const std::string& keeper) {
-  if (is_child_of(*settled.now, keeper)) return;  // a job keeps its children anyway
-  note_watcher(set, *settled.now, keeper);
-  const bool first = settled.now->job && settled.now->job->keepers == 0;  // a child without a job does not count them
-  if (!first && set.follow_edge(EdgeKind::keeper, settled.now->id(), keeper)) return;
-  set.add_edge(EdgeKind::keeper, settled.now->id(), keeper, settled.now->promise_spec->dialect, false, first);
-  if (settled.now->job) ++edit_job(set.edit(settled)).keepers;
-  set.touched(settled);
-}
-
-bool has_keeper(WorkingSet& set, const Row& settled, Instant now) {
-  return settled.job->keepers > 0 &&
-         set.any_edge(EdgeKind::keeper, settled.id(), [&](const Edge& edge) { return keeps(set.follow(edge.other), now); });
-}
-
-bool has_keeper_left(WorkingSet& set, WorkingSet::Entry& settled, Instant now) {
-  for (std::size_t taken = 0; !settled.now->job || settled.now->job->keepers > 0; ++taken) {
-    const EdgeRef edge = set.first_edge(EdgeKind::keeper, settled.now->id());
-    if (!edge) return false;
-    if (taken == kKeepersAtOnce || keeps(set.follow(edge->other), now)) return true;
-    forget_first_keeper(set, settled, edge);
-  }
-  return false;
-}
-
 void remove_job(WorkingSet& set, WorkingSet::Entry& entry) {
-  if (entry.now->job->keepers > 0) {
-    const std::string id = entry.now->id();
-    while (const EdgeRef edge = set.first_edge(EdgeKind::keeper, id)) forget_first_keeper(set, entry, edge);
-  }
+  if (entry.now->job->keepers > 0) forget_keepers(set, entry);
   count_deleted(set, *entry.now->job);
   set.remove(entry);
 }

@@ -1,5 +1,4 @@
-// Jobs that wait for other promises (JOBS 8). A job that a waiting job has waited for is kept until that one is final: an edge of
-// the kind keeper.
+// Jobs that wait for other promises (JOBS 8). A job that a waiting job has waited for is kept until that one is final: keepers.hpp.
 #pragma once
 
 #include <string>
@@ -24,15 +23,6 @@ void leave_awaits(WorkingSet& set, WorkingSet::Entry& job, bool cancelled = fals
 // The error of a job that is cancelled because of a promise in its `after`, which is settled and not resolved at `now`.
 JobError dependency_failed(const Row& settled, Instant now);
 
-// Returns whether it can be removed without purge, so that who waited for it has to keep it: a job, or a child of one.
-inline bool may_have_keepers(const Row& row) noexcept { return row.job || row.promise_spec->child; }
-// Keeps a settled job, or child of one, until another job or task is final.
-void keep(WorkingSet& set, WorkingSet::Entry& settled, const std::string& keeper);
-// Returns whether a job that is not final keeps a settled job.
-bool has_keeper(WorkingSet& set, const Row& settled, Instant now);
-// Forgets keepers in order of registration, as long as they are final or gone. Returns whether keepers are left: the first is not
-// final, or there are more than one call reads.
-bool has_keeper_left(WorkingSet& set, WorkingSet::Entry& settled, Instant now);
 // Removes a job without children and messages, with its keepers, and counts it as deleted.
 void remove_job(WorkingSet& set, WorkingSet::Entry& entry);
 

@@ -4,6 +4,7 @@
 #include "machine/job_children.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/job_waiting.hpp"
+#include "machine/keepers.hpp"
 
 namespace resonate {
 

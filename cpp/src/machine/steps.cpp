@@ -9,6 +9,7 @@
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/job_waiting.hpp"
+#include "machine/keepers.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/schedules.hpp"
@@ -115,9 +116,9 @@ Fired dispatch(WorkingSet& set, WorkingSet::Entry& entry, Instant now, const Opt
   return fired;
 }
 
-// The first edge of a row that counts some.
+// The first edge of a row that counts some; of callbacks the first that is not drained.
 EdgeRef counted_edge(WorkingSet& set, EdgeKind kind, const Row& row) {
-  EdgeRef edge = set.first_edge(kind, row.id());
+  EdgeRef edge = set.first_edge(kind, row.id(), kind == EdgeKind::callback ? row.drained_through() : 0);
   if (!edge)
     throw Error(ErrorCode::storage, "a stored row is damaged: promise " + quoted(row.id()) + " counts " +
                                         (kind == EdgeKind::listener ? "listeners" : "callbacks") + " that do not exist");
@@ -164,15 +165,25 @@ Fired drain_callback(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   Fired fired = fired_by(StepKind::callback_drain, *entry.now, entry.now->settled_at, now);
   const EdgeRef edge = counted_edge(set, EdgeKind::callback, *entry.now);
   fired.detail = edge->other;
-  set.remove_first_edge(edge);
-  Row& row = set.edit(entry);
-  --row.callbacks;
   WorkingSet::Entry* const awaiter = set.follow(edge->other);
   const bool by_job = awaiter && awaiter->now->job;
+  const bool stays = by_job && may_stay(set, *entry.now, *edge);
+  if (stays) {
+    let_stay(set, entry, edge);
+  } else {
+    set.remove_first_edge(edge);
+  }
+  Row& row = set.edit(entry);
+  --row.callbacks;
   if (row.job && !by_job) edit_job(row).awaiters.push_back(edge->other);
   set.touched(entry);
   if (by_job) {
-    if (wake_job(set, *awaiter, *entry.now, now) && may_have_keepers(*entry.now)) keep(set, entry, edge->other);
+    const bool goes_on = wake_job(set, *awaiter, *entry.now, now);
+    if (stays) {
+      goes_on ? keep_drained(set, entry, edge) : remove_drained(set, entry, edge);
+    } else if (goes_on && may_have_keepers(*entry.now)) {
+      keep(set, entry, edge->other);
+    }
   } else if (awaiter) {
     resume(set, *awaiter, edge->owner, now);
     if (!entry.now->job && may_have_keepers(*entry.now)) keep(set, entry, edge->other);

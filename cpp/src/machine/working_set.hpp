@@ -123,12 +123,22 @@ class WorkingSet {
                 bool first = false) {
     edges_.add(kind, owner, other, dialect, cancels, first);
   }
-  EdgeRef first_edge(EdgeKind kind, std::string_view owner) { return edges_.first(kind, owner); }
+  EdgeRef first_edge(EdgeKind kind, std::string_view owner, std::int64_t after = 0) { return edges_.first(kind, owner, after); }
   void remove_first_edge(const EdgeRef& edge) { edges_.remove_first(edge); }
+  bool may_edge_stay(const Edge& edge) const noexcept { return edges_.may_stay(edge); }
+  void let_edge_stay(const EdgeRef& edge) { edges_.stay(edge); }
+  EdgeRef first_drained_edge(std::string_view owner, std::int64_t through) { return edges_.first_drained(owner, through); }
+  void remove_first_drained_edge(const EdgeRef& edge) { edges_.remove_first_drained(edge); }
   EdgeRef first_cancelled_with(std::string_view awaiter) { return edges_.first_cancelled_with(awaiter); }
   void remove_edge(const EdgeRef& edge) { edges_.remove(edge); }
-  bool any_edge(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted) {
-    return edges_.any(kind, owner, wanted);
+  bool any_edge(EdgeKind kind, std::string_view owner, const EdgeOverlay::Wanted& wanted) {
+    return edges_.any(kind, owner, 0, wanted);
+  }
+  bool any_edge_after(EdgeKind kind, std::string_view owner, std::int64_t after, const EdgeOverlay::Wanted& wanted) {
+    return edges_.any(kind, owner, after, wanted);
+  }
+  bool any_drained_edge(std::string_view owner, std::int64_t through, const EdgeOverlay::Wanted& wanted) {
+    return edges_.any_drained(owner, through, wanted);
   }
 
   // Queues the message and numbers it.

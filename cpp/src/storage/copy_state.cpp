@@ -1,4 +1,5 @@
 #include "codec/state_view.hpp"
+#include "machine/job_moves.hpp"
 
 namespace resonate {
 
@@ -25,10 +26,11 @@ MessageRef unleased(const MessageRef& message) {
 }
 
 RowRef renumbered(const RowRef& row, std::int64_t by) {
-  if (by == 0 || row->execute_seq == 0) return row;
+  if (by == 0 || (row->execute_seq == 0 && row->drained_through() == 0)) return row;
   auto* moved = new Row(*row);
   RowRef held(moved);
-  moved->execute_seq += by;
+  if (moved->execute_seq) moved->execute_seq += by;
+  if (moved->drained_through()) edit_job(*moved).drained_through += by;
   return held;
 }
 

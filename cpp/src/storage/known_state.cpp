@@ -82,7 +82,8 @@ std::optional<std::vector<EdgeRef>> KnownState::callbacks_of(const EdgeRange& ra
   if (range.by != EdgeRange::By::owner || range.kind != EdgeKind::callback) return std::nullopt;
   const auto known = callbacks_.find(range.of);
   const RowRef owner = known == callbacks_.end() ? nullptr : rows.find(range.of);
-  if (!owner || owner->callbacks != known->second.size()) return std::nullopt;
+  if (!owner || owner->callbacks + static_cast<std::size_t>(owner->job ? owner->job->kept_callbacks : 0) != known->second.size())
+    return std::nullopt;
   std::vector<EdgeRef> found;
   for (const EdgeRef& edge : known->second)
     if (edge->seq > range.after && found.size() < range.limit) found.push_back(edge);

@@ -77,7 +77,8 @@ struct KnownState {
 
   std::vector<MessageRef> unblocks_;  // the first ones
   bool all_unblocks_ = false;         // there are no others
-  // Some callbacks by owner, in order of registration. If an owner counts as many, they are all of its callbacks.
+  // Some callbacks by owner, in order of registration. If an owner counts as many, with drained ones that stay, they are all of its
+  // callbacks.
   std::unordered_map<std::string, std::vector<EdgeRef>, TextHash, std::equal_to<>> callbacks_;
   std::size_t callbacks_kept_ = 0;
 };

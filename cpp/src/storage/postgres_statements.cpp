@@ -29,7 +29,7 @@ std::string newest_body(const std::string& name) {
 }
 
 // The deltas that are not in the bodies of the queues yet.
-constexpr const char* kDeltas = "queue_deltas WHERE number > (SELECT folded FROM counters ORDER BY version DESC LIMIT 1)";
+constexpr const char* kDeltas = "queue_deltas WHERE number > (SELECT added_up FROM counters ORDER BY version DESC LIMIT 1)";
 
 // The sums of the deltas of the queue that `name` says; NULL: it has none.
 std::string sums_of(const std::string& name) {
@@ -81,7 +81,7 @@ std::string store_counters(const std::string& and_only_if) {
          "WHERE version = ?" +
          and_only_if +
          " RETURNING version, messages) INSERT INTO counters (version, sequence, seen, dropped, jobs_made, messages, due_mark, "
-         "claim_marks, folded, numbers_taken) SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM "
+         "claim_marks, added_up, numbers_taken) SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM "
          "clock_timestamp())::bigint % 1000000, ?, ?, ?, ?, (SELECT messages FROM old) + ? - (SELECT count(*) FROM gone), ?, ?, ?, "
          "? RETURNING version, messages, " +
          kClock;
@@ -146,7 +146,7 @@ std::string text_of(PostgresQuery which) {
              ", EXISTS (SELECT FROM inbox WHERE "
              "status "
              "IS NULL)::integer, current_schema()::text, CASE WHEN has_sequence_privilege('shared_commits', 'USAGE') THEN "
-             "coalesce(pg_sequence_last_value('shared_commits'), 0) END, due_mark, claim_marks, folded, numbers_taken, CASE WHEN "
+             "coalesce(pg_sequence_last_value('shared_commits'), 0) END, due_mark, claim_marks, added_up, numbers_taken, CASE WHEN "
              "has_sequence_privilege('job_numbers', 'USAGE') THEN coalesce(pg_sequence_last_value('job_numbers'), 0) END FROM "
              "counters ORDER BY version DESC LIMIT 1";
     case PostgresQuery::store_counters: return store_counters("");

@@ -25,7 +25,8 @@ namespace {
 // Returns whether a row, null if it does not exist, may own edges of a kind.
 bool may_own(const Row* owner, EdgeKind kind) noexcept {
   if (kind == EdgeKind::keeper) return true;
-  return owner && (kind == EdgeKind::callback ? owner->callbacks : owner->listeners) > 0;
+  if (!owner) return false;
+  return kind == EdgeKind::callback ? owner->callbacks > 0 || owner->drained_through() > 0 : owner->listeners > 0;
 }
 
 }  // namespace

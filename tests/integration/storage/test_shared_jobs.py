@@ -249,7 +249,7 @@ def test_a_store_of_version_10_keeps_its_counts_and_numbers() -> None:
     with libpq.Connection(plain(url)) as server:
         server.execute(
             f"SET search_path TO {schema_of(url)}; DROP TABLE queue_deltas; DROP SEQUENCE job_numbers; ALTER TABLE counters DROP COLUMN "
-            "folded, DROP COLUMN numbers_taken; ALTER TABLE counters RENAME COLUMN jobs_made TO jobs; UPDATE store_version SET version = 10"
+            "added_up, DROP COLUMN numbers_taken; ALTER TABLE counters RENAME COLUMN jobs_made TO jobs; UPDATE store_version SET version = 10"
         )
     with rc.Store(shared(url)) as store:
         made = [store.jobs.enqueue("t").id for _ in range(3)]
