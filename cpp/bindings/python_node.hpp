@@ -55,6 +55,8 @@ class PythonNode {
     while (PyDict_Next(object_, &position, &key, &value)) f(PythonNode(key).text(), PythonNode(value));
   }
 
+  std::size_t size() const noexcept { return static_cast<std::size_t>(PySequence_Fast_GET_SIZE(object_)); }
+
   template <class F>
   void each_element(F f) const {
     const Py_ssize_t size = PySequence_Fast_GET_SIZE(object_);

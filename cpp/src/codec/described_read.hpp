@@ -123,6 +123,8 @@ class DescribedReader {
   template <class T, std::size_t I, class List>
   void elements(List& to, const Node& node, const Path& path) const {
     if (node.type() != NodeType::array) refuse_type(node, path, "an array");
+    constexpr std::size_t kMostReserved = 10'000;  // a longer list is refused later, and must not cost memory before
+    if constexpr (requires { to.reserve(node.size()); }) to.reserve(std::min(node.size(), kMostReserved));
     std::ptrdiff_t index = 0;
     node.each_element([&](Node element) {
       const Path at(index++, &path);

@@ -32,6 +32,7 @@ enum class NodeType : std::uint8_t {
 //   each_member(f)        where type() is object: f(std::string_view key, Node value) in order; a key may come twice, and is valid
 //                         while the document lives
 //   each_element(f)       where type() is array: f(Node value) in order
+//   size()                where type() is array: how many there are; a document that would have to count has none
 template <class N>
 concept DocumentNode = std::copyable<N> && requires(const N& node) {
   { node.type() } -> std::same_as<NodeType>;

@@ -12,7 +12,7 @@ from .._core import Job, JobBatch, Jobs
 from ..errors import Invalid
 from .call import Call, Data, envelope
 from .enqueue_together import EnqueueTogether
-from .graph_nodes import After, Node, NodeOptions, ToRun, node_of, order_of, references
+from .graph_nodes import After, NodeOptions, ToRun, node_of, order_of, references
 from .made import together
 from .submission import DEFAULT_SCHEMA, submit
 from .values import text
@@ -97,7 +97,8 @@ class GraphBuilder:
         _text("name", name)
         if name in self._orders:
             raise Invalid(f"name must be unique in graph {self.id!r}, got {name!r} twice")
-        order = dict(node_of(task, payload, options).order if isinstance(task, Node) else order_of(task, payload, options))
+        # What a task or a node gives may be its own.
+        order = order_of(task, payload, options) if isinstance(task, str) else dict(node_of(task, payload, options).order)
         id = self.id_of(name)
         if "id" in order:
             raise Invalid(f"node {name!r} must not have an id of its own, got {order['id']!r}: its id is {id!r}")
@@ -140,44 +141,51 @@ class GraphBuilder:
         Raises:
             Invalid: Nodes wait for each other in a circle.
         """
-        prefix, orders = self.id_of(""), self._orders
-        names = {order["id"]: name for name, order in orders.items()}
+        orders = self._orders
         for name, after in self._after.items():  # a node that was added later may have the name that is meant
             if isinstance(after, str):
-                orders[name]["after"] = [prefix + after if after in orders else after]
+                orders[name]["after"] = [self.id_of(after) if after in orders else after]
             elif after:
-                ids = [prefix + one if by_name and one in orders else one for one, by_name in after]
+                ids = [self.id_of(one) if by_name and one in orders else one for one, by_name in after]
                 orders[name]["after"] = list(dict.fromkeys(ids))
-        found = {names[id]: orders[names[id]] for id in self._in_order(names)}
+        found = {name: orders[name] for name in self._in_order()}
         if self._tags:
             return {name: {**order, "tags": {**order["tags"], **self._tags}} for name, order in found.items()}
         return found
 
-    def _in_order(self, names: Mapping[str, str]) -> Iterable[str]:
-        """Return the ids, each behind those that it waits for, and those that can run at the same time together.
+    def _in_order(self) -> Iterable[str]:
+        """Return the names, each behind those that it waits for, and those that can run at the same time together.
 
         A store has them near each other, so that it writes fewer pages when they run.
-
-        Args:
-            names: The names by ids.
 
         Raises:
             Invalid: Nodes wait for each other in a circle.
         """
+        names = {order["id"]: name for name, order in self._orders.items()}
         levels: dict[str, int] = {}
-        for id, name in names.items():
-            after = self._orders[name].get("after", ())
-            try:
-                levels[id] = 1 + max([levels[one] for one in after if one in names], default=0) if after else 1
-            except KeyError:  # added before one that it waits for
-                break
-        else:
-            return sorted(names, key=levels.__getitem__)
-        nodes = {id: [one for one in self._orders[name].get("after", ()) if one in names] for id, name in names.items()}
+        for name, order in self._orders.items():
+            level = 1
+            for id in order.get("after", ()):
+                node = names.get(id)
+                if node is None:
+                    continue
+                if node not in levels:  # added before one that it waits for
+                    return self._searched(names)
+                level = max(level, 1 + levels[node])
+            levels[name] = level
+        return sorted(levels, key=levels.__getitem__)
+
+    def _searched(self, names: Mapping[str, str]) -> list[str]:
+        """As `_in_order`, for any order in which the nodes were added.
+
+        Args:
+            names: Of the nodes, by ids.
+        """
+        before = {name: [names[id] for id in order.get("after", ()) if id in names] for name, order in self._orders.items()}
         try:
-            return list(TopologicalSorter(nodes).static_order())
+            return list(TopologicalSorter(before).static_order())
         except CycleError as error:
-            circle = " waits for ".join(repr(names[id]) for id in reversed(error.args[1]))
+            circle = " waits for ".join(map(repr, reversed(error.args[1])))
             raise Invalid(f"nodes of graph {self.id!r} must not wait for each other in a circle: {circle}") from None
 
     def made(self) -> EnqueueTogether[dict[str, Job]]:

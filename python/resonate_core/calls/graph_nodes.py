@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, cast
 
-from .._core import Jobs
 from .call import Data
-from .made import data_of
+from .made import data_of_enqueue
 from .values import Duration
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ def order_of(task: str | JobTask, payload: Any, options: Mapping[str, Any]) -> D
         TypeError: The task is none, or there is no such option.
     """
     if isinstance(task, str):
-        return data_of(Jobs.enqueue, task, payload, **options)
+        return data_of_enqueue(task, payload, **options)
     if callable(getattr(task, "order", None)):
         return task.order(payload, options)
     raise TypeError(f"task must be a task of a worker (@worker.task), the type of a job, or a Node, got {task!r}")

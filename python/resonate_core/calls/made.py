@@ -9,7 +9,7 @@ from .._core import Jobs, Promises, Queues, Schedules, Tasks, requests
 from .call import AnyCall, Call, Data, Repeated, Together
 from .replies import batch_of_jobs, batch_of_promises, may_repeat, reader_of
 
-__all__ = ["call", "data_of", "made", "noun_of", "together"]
+__all__ = ["call", "data_of", "data_of_enqueue", "made", "noun_of", "together"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -99,4 +99,16 @@ def data_of(method: Callable[Concatenate[Any, P], T], *args: P.args, **kwargs: P
     if relative or len(all) != 1:
         return call(method, *args, **kwargs).data
     data: Data = all[0][1]
+    return data
+
+
+def data_of_enqueue(type: str, payload: Any, **options: Any) -> Data:
+    """Return what `data_of` returns of `Jobs.enqueue`, in less time: a graph calls it for each node.
+
+    Example:
+        >>> from resonate_core.calls.made import data_of_enqueue
+        >>> data_of_enqueue("mail", None, queue="fast")
+        {'queue': 'fast', 'type': 'mail'}
+    """
+    data: Data = requests(Jobs, "enqueue", (type, payload), options)[0][0][1]
     return data

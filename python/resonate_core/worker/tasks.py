@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from .._core import Job, Jobs
 from ..calls.graph import jobs_then
 from ..calls.graph_nodes import Node, ToRun, ids_of
-from ..calls.made import data_of, together
+from ..calls.made import data_of_enqueue, together
 from ..calls.values import milliseconds
 from ..errors import Invalid
 from ..submission import DEFAULT_SCHEMA, submit
@@ -288,7 +288,7 @@ class WorkerTask(ChildJobs[P, R_co]):
             >>> worker.task("hello", priority=3)(print).order("world", {"id": "h1"})
             {'id': 'h1', 'queue': 'default', 'type': 'hello', 'payload': {'data': 'IndvcmxkIg=='}, 'priority': 3}
         """
-        return data_of(Jobs.enqueue, self.type, self.payload(payload), **self._merged(options))
+        return data_of_enqueue(self.type, self.payload(payload), **self._merged(options))
 
     def node(self, *args: P.args, **kwargs: P.kwargs) -> Node:
         """Return a job for a graph, a `chain` or ``then``: a call of the function, as of `delay`. Its options come by `using`.
