@@ -16,8 +16,8 @@ namespace resonate {
 
 namespace {
 
-// Whether a new job needs its own row alone, and the settings of its queue.
-bool is_local_order(const JobOrder& order) { return !order.after && !order.parent && !order.unique_key && !order.group; }
+// Whether a new job needs its own row alone, the settings of its queue, and that its unique key is free.
+bool is_local_order(const JobOrder& order) { return !order.after && !order.parent && !order.group; }
 
 // Whether a request mostly needs the row that it names, and nothing else. A promise with a target is dispatched by a message, and a
 // cancelled one looks for jobs that are cancelled with it. A claim of one queue decides between no two, and one without a scope

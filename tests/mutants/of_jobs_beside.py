@@ -12,6 +12,19 @@ MUTANTS = [
         '""',
     ),
     Mutant(
+        "beside others two jobs get one unique key",
+        "storage",
+        "send(PostgresQuery::lock_keys, PostgresParameters().text(address_.schema).text(address_.schema).texts(queues).texts(keys));",
+        "",
+        statement=True,
+    ),
+    Mutant(
+        "beside others a unique key is taken from the job that has it",
+        "storage",
+        "if («!jobs.keys.empty() && results[holders].row(0).integer(0) > 0») run_again(true);",
+        "false",
+    ),
+    Mutant(
         "beside others a claim says that there is no job while another one has it in hand",
         "storage",
         "«std::cmp_not_equal(left[1].row(0).integer(0), locked.rows.size())»",

@@ -155,11 +155,17 @@ struct ClaimLookup {
   std::string_view queue;
   std::size_t most = 0;  // their number, at most
 };
-// Requests on jobs load these besides the records that they name: jobs to claim, and numbers of new jobs.
+// A unique key that a new job of the queue is to hold.
+struct KeyLookup {
+  std::string_view queue;
+  std::string_view key;
+};
+// Requests on jobs load these besides the records that they name: jobs to claim, numbers of new jobs, and whether keys are free.
 struct JobLookups {
   bool any = false;                          // whether there is such a request
   std::size_t without_id = 0;                // new jobs that get an id
   std::span<const ClaimLookup> claims = {};  // each queue once
+  std::span<const KeyLookup> keys = {};
 };
 
 // shared: a transaction that writes beside those of other processes. It may change the rows that it expects, and use nothing else.

@@ -42,6 +42,9 @@ void Plan::add(const Operation& operation) {
         using Asked = std::remove_cvref_t<decltype(request)>;
         any_job_ = any_job_ || is_of_holder<Asked> || is_any_of<Asked, JobEnqueue, JobEnqueueMany, JobClaim>;
         if constexpr (std::is_same_v<Asked, JobClaim>) claim(request);
+        if constexpr (std::is_same_v<Asked, JobEnqueue>) key(*request.order);
+        if constexpr (std::is_same_v<Asked, JobEnqueueMany>)
+          for (const JobOrder& order : request.orders) key(order);
       },
       operation);
 }
@@ -78,6 +81,10 @@ void Plan::claim(const JobClaim& claim) {
   }
 }
 
+void Plan::key(const JobOrder& order) {
+  if (order.unique_key) keys_.push_back({order.queue, *order.unique_key});
+}
+
 void Plan::forget_generated() {
   rows_.resize(rows_.size() - generated_.size());
   generated_.clear();
@@ -105,7 +112,7 @@ void Plan::expect(Storage& storage, Access access) {
   } else {
     generate_ids(storage.counters().jobs);
   }
-  storage.expect(lookups(), {.any = any_job_, .without_id = jobs_without_id_, .claims = claims_});
+  storage.expect(lookups(), {.any = any_job_, .without_id = jobs_without_id_, .claims = claims_, .keys = keys_});
 }
 
 void Plan::load(WorkingSet& set, Access access) {

@@ -42,6 +42,7 @@ class Plan {
 
  private:
   void claim(const JobClaim& claim);
+  void key(const JobOrder& order);
   void generate_ids(std::int64_t after);
   void forget_generated();
 
@@ -50,6 +51,7 @@ class Plan {
   std::vector<Lookup<QueueRef>> queues_;
   std::vector<EdgeLookup> edges_;
   std::vector<ClaimLookup> claims_;
+  std::vector<KeyLookup> keys_;
   bool any_job_ = false;
   std::size_t jobs_without_id_ = 0;
   std::vector<std::string> generated_;  // their ids; they are the last of rows_

@@ -37,9 +37,22 @@ std::pair<std::int64_t, std::int64_t> PostgresStorage::stored_claim_mark(std::st
 }
 
 // Adds what a shared transaction locks and takes besides the rows that it names. The rows of a claim begin at the mark that the
-// last transaction has read.
-void PostgresStorage::send_shared_begin(const JobLookups& jobs) {
+// last transaction has read. Returns the place of the number of unique keys that jobs have.
+std::size_t PostgresStorage::send_shared_begin(const JobLookups& jobs) {
   claims_.clear();
+  free_keys_.clear();
+  std::size_t holders = 0;
+  if (!jobs.keys.empty()) {
+    std::vector<std::string_view> queues;
+    std::vector<std::string_view> keys;
+    for (const KeyLookup& asked : jobs.keys) {
+      queues.push_back(asked.queue);
+      keys.push_back(asked.key);
+    }
+    send(PostgresQuery::lock_keys, PostgresParameters().text(address_.schema).text(address_.schema).texts(queues).texts(keys));
+    // Its snapshot is a later one: it has all that earlier transactions with these locks have made.
+    holders = send(PostgresQuery::count_holders, PostgresParameters().texts(queues).texts(keys));
+  }
   lookups_.send_locking(*connection_, jobs.any);
   for (const ClaimLookup& claim : jobs.claims) {
     FirstJobs locked{.most = claim.most, .from = stored_claim_mark(claim.queue)};
@@ -53,11 +66,15 @@ void PostgresStorage::send_shared_begin(const JobLookups& jobs) {
   }
   if (jobs.without_id > 0)
     send(PostgresQuery::job_numbers, PostgresParameters().integer(static_cast<std::int64_t>(jobs.without_id)));
+  return holders;
 }
 
 // Takes the results of send_shared_begin(), after the counters. Fewer jobs than asked for are all that there are only if no other
 // transaction has locked one, and if no exclusive one has lowered the mark since it was read.
-void PostgresStorage::take_shared_begin(std::span<const PostgresResult> results, const JobLookups& jobs) {
+void PostgresStorage::take_shared_begin(std::span<const PostgresResult> results, const JobLookups& jobs, std::size_t holders) {
+  // The job that has a key may be about to end, and is not locked.
+  if (!jobs.keys.empty() && results[holders].row(0).integer(0) > 0) run_again(true);
+  for (const KeyLookup& free : jobs.keys) free_keys_.emplace(free.queue, free.key);
   if (jobs.without_id > 0) {
     for (int at = 0; at < results.back().rows(); ++at) numbers_.push_back(results.back().row(at).integer(0));
     results = results.first(results.size() - 1);
@@ -86,6 +103,7 @@ void PostgresStorage::take_shared_begin(std::span<const PostgresResult> results,
 
 // The rows of a range that this transaction has locked.
 std::vector<RowRef> PostgresStorage::locked_rows(const RowRange& range) const {
+  if (range.index == Index::unique_key && free_keys_.contains({range.queue, range.text})) return {};
   std::optional<std::vector<RowRef>> found = first_jobs(range);
   if (!found) run_again(true);
   return *std::move(found);
@@ -118,6 +136,13 @@ std::int64_t PostgresStorage::unused_numbers() const noexcept {
   return last_number_ - last;
 }
 
+// Whether a change gives a job a unique key that this transaction has not locked, or that was not free.
+bool PostgresStorage::takes_key(const RowChange& change) const {
+  const auto key = change.after ? index_key<Index::unique_key>(*change.after) : std::nullopt;
+  if (!key || (change.before && index_key<Index::unique_key>(*change.before) == key)) return false;
+  return !free_keys_.contains({*key->queue, *key->text});
+}
+
 // Scans begin at the stored marks, which only exclusive transactions change.
 bool PostgresStorage::lowers_mark(const Row& row) const {
   const auto due = index_key<Index::due>(row);
@@ -147,7 +172,8 @@ void PostgresStorage::require_shareable(const Changes& changes) {
     const bool claimable = change.after && index_key<Index::claim>(*change.after);
     local = local && (named ? asked->second == change.before : !change.before) &&
             (!change.before || !change.after || change.before->promise_spec == change.after->promise_spec) &&
-            !(change.after && lowers_mark(*change.after)) && (claims_.empty() || (change.before && !claimable));
+            !(change.after && lowers_mark(*change.after)) && !takes_key(change) &&
+            (claims_.empty() || (change.before && !claimable));
     created += named && !change.before;
     claimed.insert(change.before.get());
   }

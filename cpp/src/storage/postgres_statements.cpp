@@ -128,6 +128,15 @@ std::string text_of(PostgresQuery which) {
       return "SELECT newest.body, wanted.name FROM (SELECT unnest(?::text[]) COLLATE \"C\" UNION SELECT queue FROM promises WHERE "
              "id = ANY (?::text[])) AS wanted (name), LATERAL " +
              newest_body("wanted.name") + " AS newest";
+    // In one order, and before all rows, so that two transactions cannot wait for each other. Keys whose numbers are the same wait
+    // for each other, too.
+    case PostgresQuery::lock_keys:
+      return "WITH keys AS MATERIALIZED (SELECT DISTINCT hashtextextended('resonate_core key ' || length(?::text) || ' ' || ? || "
+             "length(asked.queue) || ' ' || asked.queue || asked.key, 0) AS number FROM unnest(?::text[], ?::text[]) AS asked "
+             "(queue, key) ORDER BY number) SELECT pg_advisory_xact_lock(number) FROM keys";
+    case PostgresQuery::count_holders:
+      return "SELECT count(*) FROM unnest(?::text[], ?::text[]) AS asked (queue, key) WHERE EXISTS (SELECT FROM promises WHERE "
+             "unique_key = asked.key COLLATE \"C\" AND promises.queue = asked.queue COLLATE \"C\")";
     case PostgresQuery::lock_claims: return select_range("promises", Index::claim) + " FOR UPDATE SKIP LOCKED";
     case PostgresQuery::count_claims:
       return "SELECT count(*) FROM (SELECT FROM promises WHERE queue = ? AND enqueued_at IS NOT NULL AND (priority, enqueued_at, "

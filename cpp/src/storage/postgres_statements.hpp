@@ -16,6 +16,8 @@ enum class PostgresQuery : std::uint8_t {
   lock_shared,     // it keeps out the only writer, and no other one
   lock_rows,       // load_rows, locked in the order of their ids; jobs that can be claimed are not locked
   queues_of_rows,  // load_queues of the queues with these names and of those of the jobs with these ids, without deltas
+  lock_keys,       // no other transaction that shares looks at these unique keys, until this one ends
+  count_holders,   // how many of these unique keys a job has
   lock_claims,     // the first jobs of a queue that can be claimed and that no other transaction has locked, locked
   count_claims,    // how many of the first jobs of a queue there are
   job_numbers,     // numbers of new jobs, which no other transaction gets

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -104,8 +105,8 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void see_others(std::int64_t version, std::int64_t shared) noexcept;
   [[noreturn]] static void run_again(bool alone);
   void require_any_read() const;
-  void send_shared_begin(const JobLookups& jobs);
-  void take_shared_begin(std::span<const PostgresResult> results, const JobLookups& jobs);
+  std::size_t send_shared_begin(const JobLookups& jobs);
+  void take_shared_begin(std::span<const PostgresResult> results, const JobLookups& jobs, std::size_t holders);
   static RowRange range_of(const ClaimLookup& claim, const FirstJobs& jobs);
   std::size_t send_first_jobs(const JobLookups& jobs, bool alone);
   void take_first_jobs(std::span<const PostgresResult> results, const JobLookups& jobs);
@@ -120,6 +121,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void keep_deltas(const PostgresResult& result);
   void require_shareable(const Changes& changes);
   bool lowers_mark(const Row& row) const;
+  bool takes_key(const RowChange& change) const;
   void send_shared(const Changes& changes);
   void keep_shared(std::int64_t number, const Changes& changes);
   std::size_t send_first_due(Instant floor);
@@ -150,6 +152,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   JobLookups expected_jobs_;                                 // the same for its requests on jobs
   PostgresLookups lookups_;                                  // of this transaction
   std::map<std::string, FirstJobs, std::less<>> claims_;     // of this transaction
+  std::set<std::pair<std::string, std::string>> free_keys_;  // queues and unique keys that it has locked, and that no job has
   std::vector<std::pair<std::string, std::string>> deltas_;  // that it adds to queues
   std::vector<QueueRef> unfolded_;                           // queues with the deltas that this exclusive transaction adds up
   std::int64_t folded_ = 0;                                  // the number of the last deltas that are in the queues

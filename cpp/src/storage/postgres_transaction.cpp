@@ -118,7 +118,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected, const J
     const std::size_t lock = writes ? send_lock(access) : 0;
     lookups_.find(expected, alone ? &known_ : nullptr);
     // Before the counters: they then have the instants of all that changed these rows, and the clock is read after the locks.
-    if (shares) send_shared_begin(jobs);
+    const std::size_t holders = shares ? send_shared_begin(jobs) : 0;
     const std::size_t counters = send(PostgresQuery::load_counters);
     const MessageRange unblocks{.by = MessageRange::By::unblock, .limit = KnownState::kUnblocksKept};
     const bool asks_due = writes && !(alone && known_.first_due);
@@ -142,7 +142,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected, const J
     see_counters(results[counters]);
     if (asks_due && floor <= known_.marks.due) keep_first_due(results[due]);  // else another process has lowered the mark
     if (asks_unblocks) keep_messages(unblocks, results[messages]);
-    if (shares) return take_shared_begin(std::span(results).first(counters), jobs);
+    if (shares) return take_shared_begin(std::span(results).first(counters), jobs, holders);
     lookups_.take(results, known_);
     if (!claims_.empty()) take_first_jobs(std::span(results).subspan(claims), jobs);
     if (asks_deltas) {
@@ -212,6 +212,7 @@ void PostgresStorage::see_others(std::int64_t version, std::int64_t shared) noex
 void PostgresStorage::end() noexcept {
   lookups_.clear();
   claims_.clear();
+  free_keys_.clear();
   unfolded_.clear();
   keep_numbers(false);
   if (access_ == Access::optimistic) access_ = Access::read;

@@ -131,6 +131,12 @@ JOB_STATES: dict[str, Any] = {
         callback(x, x + "w"),
         enqueue(x, y, "first"),
     ],
+    "x held with its key, y too": lambda x, y: [
+        *used_queue(x),
+        enqueue(x, x, "first", uniqueKey=x),
+        enqueue(x, y, "first", uniqueKey=y),
+        claim(x, "first", 2),
+    ],
     "x completed": lambda x, y: [*used_queue(x), enqueue(x, x, "first"), claim(x, "first"), complete(x, "first")],
     "x a promise": lambda x, y: [*used_queue(x), create(x, "first")],
     "limited": lambda x, y: [
@@ -154,6 +160,13 @@ JOB_KINDS: dict[str, Any] = {
         ask("job.enqueue_many", jobs=[enqueue(x, id, by)["data"] for id in (y, x)], atomic=True)
     ],
     "enqueue with a key": lambda x, y, by: [enqueue(x, x + by, by, uniqueKey=x)],
+    "enqueue x with a key": lambda x, y, by: [enqueue(x, x, by, uniqueKey=x)],
+    "enqueue x, y with keys": lambda x, y, by: [enqueue(x, x, by, uniqueKey=x), enqueue(x, y, by, uniqueKey=y)],
+    "enqueue y, x with keys": lambda x, y, by: [enqueue(x, y, by, uniqueKey=y), enqueue(x, x, by, uniqueKey=x)],
+    "enqueue x, y with keys at once": lambda x, y, by: [
+        ask("job.enqueue_many", jobs=[enqueue(x, id + by, by, uniqueKey=id)["data"] for id in (x, y)], atomic=True)
+    ],
+    "complete y, enqueue with a key": lambda x, y, by: [complete(y, by), enqueue(x, x + by, by, uniqueKey=x)],
     "claim": lambda x, y, by: [claim(x, by)],
     "claim two": lambda x, y, by: [claim(x, by, 2)],
     "complete x": lambda x, y, by: [complete(x, by)],
@@ -220,7 +233,7 @@ def judge(
     again = rc.database_counts()["run_again"] - again
     end = [ask(kind, id=id) for id in (x, y, x + "w", x + "v") for kind in ("promise.get", "task.get")]
     if jobs:
-        end += [ask("job.get", id=id) for id in (x, y, x + "A", x + "B")] + [ask("job.stats", queue=queue_of(x))]
+        end += [ask("job.get", id=id) for id in (x, y, x + "A", x + "B", y + "A", y + "B")] + [ask("job.stats", queue=queue_of(x))]
     for name, answer in seen.items():
         if isinstance(answer, Exception):
             return f"{name} raised {answer!r}"

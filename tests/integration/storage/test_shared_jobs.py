@@ -100,6 +100,23 @@ def test_the_requests_of_a_job_share(store: rc.Store) -> None:
     assert store.check() == []
 
 
+def test_jobs_with_unique_keys_share_while_their_keys_are_free(store: rc.Store) -> None:
+    enqueue = store.jobs.enqueue
+    assert sharing(lambda: enqueue("t", id="a", unique_key="k")) == SHARED
+    many = asked("job.enqueue_many", jobs=[{"type": "t", "uniqueKey": key} for key in ("l", "m")])
+    assert sharing(lambda: store.apply(many)) == SHARED
+    with pytest.raises(rc.Conflict, match='held by job "a"'):
+        enqueue("t", unique_key="k")
+    claim(store, start=1)
+    assert sharing(lambda: store.jobs.complete("a", 1)) == SHARED
+    assert sharing(lambda: enqueue("t", id="b", unique_key="k")) == SHARED
+    store.promises.create("p", timeout=LEASE)
+    assert sharing(lambda: enqueue("t", id="p", unique_key="n")) == SHARED  # a promise that becomes a job
+    with pytest.raises(rc.Conflict, match='held by job "p"'):
+        enqueue("t", unique_key="n")
+    assert store.check() == []
+
+
 def test_a_job_without_retention_is_gone_with_its_completion(store: rc.Store) -> None:
     store.jobs.enqueue("t", id="a", retention=0)
     claim(store, start=1)
@@ -121,8 +138,13 @@ def test_an_exchange_of_a_worker_takes_two_round_trips(store: rc.Store) -> None:
     assert (store.jobs.get("a").state, store.jobs.get("b").state) == ("completed", "running")
 
 
+def enqueue_with_a_key_that_is_had(store: rc.Store) -> None:
+    with pytest.raises(rc.Conflict):
+        store.jobs.enqueue("t", queue="keyed", unique_key="had")
+
+
 ALONE: dict[str, Callable[[rc.Store], Any]] = {
-    "a unique key": lambda store: store.jobs.enqueue("t", unique_key="k"),
+    "a unique key that a job has": enqueue_with_a_key_that_is_had,
     "a group": lambda store: store.jobs.enqueue("t", group="g"),
     "after": lambda store: store.jobs.enqueue("t", after=["held"]),
     "a parent": lambda store: store.jobs.enqueue("t", id="child", parent={"id": "held", "version": 1}),
@@ -153,6 +175,7 @@ ALONE: dict[str, Callable[[rc.Store], Any]] = {
 def test_what_needs_more_than_its_rows_runs_alone(store: rc.Store, what: str) -> None:
     store.jobs.enqueue("t", queue="limited")
     store.jobs.enqueue("t", queue="rated")
+    store.jobs.enqueue("t", queue="keyed", unique_key="had")
     store.queues.set("limited", concurrency=1)
     store.queues.set("rated", rate={"limit": 10, "per": 1000})
     store.jobs.enqueue_many("t", [None] * 2, queue="paused")
