@@ -48,6 +48,30 @@ def test_a_job_keeps_what_it_waited_for_until_it_is_final(client: JobClient) -> 
     sound(client)
 
 
+@pytest.mark.parametrize("others", ["before", "after", "both"])
+def test_a_notified_task_that_is_gone_is_no_keeper(client: JobClient, others: str) -> None:
+    """It is drained in the transaction that drains the job, and then looks for keepers."""
+
+    def awaited_by_a_task(id: str) -> None:
+        client.create(id, 5, now=1, target="poll://any@g").must()
+        client.register("a", id, now=1).must()
+
+    dependency(client)
+    if others != "after":
+        awaited_by_a_task("t")
+    after(client, "a", id="j")
+    if others != "before":
+        awaited_by_a_task("u")
+    complete(client, "a", 10)
+    assert kept_by(client, "a") == ["j"]
+    client.store.clock.advance_to(HOUR)
+    assert client.state("a") == "completed"
+    complete(client, "j", HOUR)
+    client.store.clock.advance_to(3 * HOUR)
+    assert client.state("a") == "absent"
+    sound(client)
+
+
 # For each way in which a keeper ends: its members, and the requests.
 KEEPERS: dict[str, tuple[dict[str, Any], Callable[[JobClient], Any]]] = {
     "completes": ({}, lambda d: complete(d, "j", 20)),

@@ -117,7 +117,7 @@ def test_a_migration(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
         place.set("database", *place.limits)
         assert run_command(capsys, "migrate", "--db", url, "--dry-run", "--json").json["from"] == 5
         open_again()
-        assert run_command(capsys, "migrate", "--db", url, "--dry-run", "--json").json["from"] == 11
+        assert run_command(capsys, "migrate", "--db", url, "--dry-run", "--json").json["from"] == 12
 
 
 def test_opening_waits_for_one_that_makes_the_tables(place: Place) -> None:

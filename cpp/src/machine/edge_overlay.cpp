@@ -122,9 +122,19 @@ void EdgeOverlay::stay(const EdgeRef& edge) {
 
 EdgeRef EdgeOverlay::first_drained(std::string_view owner, std::int64_t through) {
   Line& line = line_of(kDrained, owner);
-  if (!read(line, {.kind = EdgeKind::callback, .of = owner, .after = line.consumed, .limit = kEdgePage})) return nullptr;
-  const EdgeRef& edge = line.stored[line.next_stored];
-  return edge->seq <= through ? edge : nullptr;
+  for (;; ++line.next_stored) {
+    if (!read(line, {.kind = EdgeKind::callback, .of = owner, .after = line.consumed, .limit = kEdgePage})) return nullptr;
+    const EdgeRef& edge = line.stored[line.next_stored];
+    if (edge->seq > through) return nullptr;
+    if (is_left(*edge)) return edge;
+    line.consumed = edge->seq;
+  }
+}
+
+// Returns whether the transaction has not removed a stored edge: one that was drained may have left the line of the callbacks only.
+bool EdgeOverlay::is_left(const Edge& edge) const {
+  const auto known = states_.find(pair_key(edge.kind, edge.owner, edge.other));
+  return known == states_.end() || (known->second && known->second->seq == edge.seq);
 }
 
 void EdgeOverlay::remove_first_drained(const EdgeRef& edge) {
@@ -186,7 +196,8 @@ bool EdgeOverlay::any(EdgeKind kind, std::string_view owner, std::int64_t after,
 
 bool EdgeOverlay::any_drained(std::string_view owner, std::int64_t through, const Wanted& wanted) {
   const Line& line = line_of(kDrained, owner);
-  return any_stored({.kind = EdgeKind::callback, .of = owner, .after = line.consumed}, through, wanted);
+  return any_stored({.kind = EdgeKind::callback, .of = owner, .after = line.consumed}, through,
+                    [&](const Edge& edge) { return is_left(edge) && wanted(edge); });
 }
 
 void EdgeOverlay::finish(Changes& changes) {

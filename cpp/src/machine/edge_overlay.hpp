@@ -92,6 +92,7 @@ class EdgeOverlay {
   Line& line_of(std::size_t place, std::string_view owner);
   const Line* known_line(std::size_t place, std::string_view owner) const;
   bool any_stored(EdgeRange range, std::int64_t through, const Wanted& wanted) const;
+  bool is_left(const Edge& edge) const;
   void note_removed(const EdgeRef& edge);
   bool read(Line& line, EdgeRange range);
   bool is_own(const Edge& edge) const noexcept { return edge.seq > last_stored_; }
