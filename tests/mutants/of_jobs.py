@@ -316,6 +316,12 @@ MUTANTS = [
         "false",
     ),
     Mutant(
+        "a callback that was drained and removed is taken for a keeper",
+        "jobs",
+        "if («is_left(*edge)») return edge;",
+        "true",
+    ),
+    Mutant(
         "drained callbacks of a deleted job stay",
         "jobs",
         "if (entry.now->job->keepers > 0) forget_keepers(set, entry);",

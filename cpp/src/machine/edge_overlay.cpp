@@ -131,7 +131,7 @@ EdgeRef EdgeOverlay::first_drained(std::string_view owner, std::int64_t through)
   }
 }
 
-// Returns whether the transaction has not removed a stored edge: one that was drained may have left the line of the callbacks only.
+// Returns whether the transaction has not removed a stored callback. Of remove_first() the line of drained callbacks knows nothing.
 bool EdgeOverlay::is_left(const Edge& edge) const {
   const auto known = states_.find(pair_key(edge.kind, edge.owner, edge.other));
   return known == states_.end() || (known->second && known->second->seq == edge.seq);

@@ -2,9 +2,8 @@
 // them callbacks that were drained and stay where they are, so that only the row is written (decision 54).
 //
 // Invariants, of the row of a job:
-// - Its callbacks with numbers up to drained_through have been drained. Such a callback that still exists is a keeper.
-// kept_callbacks
-//   counts these.
+// - Its callbacks with numbers up to drained_through have been drained. Such a callback that still exists is a keeper:
+//   kept_callbacks says how many there are.
 // - They came before its other keepers. So the order of registration is theirs, and then that of the edges of the kind keeper.
 #pragma once
 
