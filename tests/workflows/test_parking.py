@@ -180,7 +180,8 @@ def test_only_so_many_are_kept_and_the_longest_unused_goes(
         until(lambda: dropped == ["b"])
         for name in "abcd":
             live_store.workflows.send(name, "a", "2")
-            live_store.workflows.send(name, "a", "3")
+            if name != "a":  # which has two by now, and may have ended
+                live_store.workflows.send(name, "a", "3")
         assert [live_store.result(name, timeout=60) for name in "abcd"] == ["12", "23", "23", "23"]
     assert begun == ["a", "b", "c", "d", "b"]
 
