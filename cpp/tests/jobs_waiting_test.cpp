@@ -112,7 +112,8 @@ TEST_P(WaitingJobs, KeepWhatTheyWaitedForByTheSameEdge) {
   EXPECT_EQ(store.job("a")->keepers, 2);
   store.expect_no_violations();
 
-  // One that comes later is a keeper of the other kind. Who keeps the job already, does not keep it twice.
+  // The job j3 waits for "a" after it was settled: its keeper is an edge of the kind keeper. The job j1 keeps "a" already, so its
+  // second wait adds no keeper.
   store.add(after("j3", {"a"}));
   EXPECT_EQ(others(store, EdgeKind::keeper, "a"), Texts{"j3"});
   EXPECT_EQ(store.claim(2, {"later"}), (Texts{"j1", "j2"}));

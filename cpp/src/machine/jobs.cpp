@@ -12,7 +12,6 @@
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/job_waiting.hpp"
-#include "machine/keepers.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/settle.hpp"
@@ -238,6 +237,7 @@ Reply Machine::enqueue(JobOrder& order) {
 
   Shared<Job> job(new Job);
   Entry* entry = existing;
+  const bool has_new_id = !order.id;
   if (existing) {
     spec->adopted = true;
     if (!order.payload.empty()) spec->payload = std::move(order.payload);
@@ -299,8 +299,8 @@ Reply Machine::enqueue(JobOrder& order) {
   if (order.parent && row.state == PromiseState::pending) put_callback(*entry, *set_.find(order.parent->id)->now);
   for (Entry* one : awaited.pending) {
     // The plan of the request does not know the pairs of an id that was made just now.
-    const bool has_callback = one->now->callbacks > 0 && set_.follow_edge(EdgeKind::callback, one->now->id(), entry->now->id());
-    if (!has_callback) put_callback(*one, *entry->now);
+    if (has_new_id && !set_.follow_edge(EdgeKind::callback, one->now->id(), entry->now->id())) put_callback(*one, *entry->now);
+    if (!has_new_id) add_callback(*one, *entry->now);
   }
   keep_settled(awaited, entry->now->id());
   if (existing) follow_awaiters(set_, *entry);

@@ -1,10 +1,11 @@
-// What keeps a settled job, or child of one, until who has waited for it is final (JOBS 8): edges of the kind keeper, and before
-// them callbacks that were drained and stay where they are, so that only the row is written (decision 54).
+// Keepers of a settled job, or of a child of a job (JOBS 8). A job that has waited for it keeps it until that job is final. A
+// keeper is an edge of the kind keeper. It can also be a drained callback that stays, so that the drain writes the row alone
+// (decision 54).
 //
 // Invariants, of the row of a job:
 // - Its callbacks with numbers up to drained_through have been drained. Such a callback that still exists is a keeper:
 //   kept_callbacks says how many there are.
-// - They came before its other keepers. So the order of registration is theirs, and then that of the edges of the kind keeper.
+// - These callbacks became keepers before all edges of the kind keeper, so they come first in the order of registration.
 #pragma once
 
 #include <string>

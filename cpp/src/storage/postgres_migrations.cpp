@@ -331,8 +331,8 @@ REVOKE ALL ON TYPE queue_deltas FROM PUBLIC;
 REVOKE ALL ON SEQUENCE job_numbers FROM PUBLIC;
 )sql";
 
-// Callbacks that stay as keepers (decision 54): keptCallbacks and drainedThrough in `job`. counters.added_up was folded: a process
-// of an earlier release, which would take such a callback for one that was not drained, fails at each transaction.
+// Callbacks that stay as keepers (decision 54): keptCallbacks and drainedThrough in `job`. An earlier release would drain such a
+// callback again. So counters.folded is renamed to added_up, and each transaction of an earlier release fails.
 constexpr const char* kTwelfth = R"sql(
 ALTER TABLE counters RENAME COLUMN folded TO added_up;
 )sql";

@@ -2,7 +2,8 @@
 //
 // There are three kinds (decision 51). A read is a snapshot. An exclusive transaction keeps out all other writers. A shared one
 // keeps out the exclusive ones; it locks the rows that it names, and changes nothing else. An optimistic
-// transaction is an exclusive one that begins on the server only when it commits (postgres_optimistic.cpp).
+// transaction is exclusive, too. It sends nothing before its commit, and then the beginning, the changes and the commit together
+// (postgres_optimistic.cpp).
 #include <algorithm>
 #include <chrono>
 #include <thread>

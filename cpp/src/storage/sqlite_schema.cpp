@@ -287,7 +287,7 @@ CREATE INDEX resonate_edges_by_canceller ON resonate_edges (cancelled_with, owne
 )sql";
 
 // Callbacks that stay as keepers (decision 54): keptCallbacks and drainedThrough in `job`, and no change of a table. An earlier
-// release would take such a callback for one that was not drained, so it must not open the file.
+// release would drain such a callback again, so the version keeps it from opening the file.
 constexpr const char* kStayingCallbacks = "";
 
 constexpr std::array kMigrations = {kFirst, kJobs,   kGroups,  kFourth,   kKeys,  kOwnNames,        kCancellation,

@@ -97,7 +97,7 @@ class GraphBuilder:
         _text("name", name)
         if name in self._orders:
             raise Invalid(f"name must be unique in graph {self.id!r}, got {name!r} twice")
-        # What a task or a node gives may be its own.
+        # A task or a node may return the same dict again, so its order is copied before it is changed.
         order = order_of(task, payload, options) if isinstance(task, str) else dict(node_of(task, payload, options).order)
         id = self.id_of(name)
         if "id" in order:
@@ -169,7 +169,7 @@ class GraphBuilder:
                 node = names.get(id)
                 if node is None:
                     continue
-                if node not in levels:  # added before one that it waits for
+                if node not in levels:  # this node was added before the node that it waits for
                     return self._searched(names)
                 level = max(level, 1 + levels[node])
             levels[name] = level

@@ -265,7 +265,7 @@ def run_cases(url: str, cases: int, seed: int, jobs: bool = False, optimistic: b
     """
     chance = random.Random(seed)
     states, table = (JOB_STATES, JOB_KINDS) if jobs else (STATES, KINDS)
-    # A request with a key reads who has it, so it looks at once.
+    # A request with a unique key reads the jobs that have the key, so its transaction is never optimistic.
     of_a = [kind for kind in table if not optimistic or "key" not in kind]
     pairs = list(itertools.product(of_a, table))
     chance.shuffle(pairs)
