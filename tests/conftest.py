@@ -22,6 +22,7 @@ import tiers
 from backends import BACK_ENDS, PGBOUNCER, POSTGRES, BackEnd, require, schemas_of_postgres
 from homes import HOMES, Home
 from property.session_summary import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
+from resonate_core import replay
 
 # A shell starts what it runs in the background with Ctrl-C ignored, and programs inherit that; those of the tests are to hear it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -103,6 +104,7 @@ NOT_RECORDED = (
     "test_a_job_keeps_what_had_ended_when_it_was_enqueued",
     "test_a_job_keeps_what_it_waited_for_until_it_is_final",
     "test_a_keeper_in_each_state_that_is_not_final",
+    "test_a_notified_task_that_is_gone_is_no_keeper",
     "test_delete_waits_for_the_keepers",
     "test_keepers_are_taken_from_the_front",
     "test_ten_thousand_keepers_in_one_check",
@@ -113,9 +115,10 @@ NOT_RECORDED = (
 )
 
 
-def _record(store: Any, request: pytest.FixtureRequest, number: int) -> Any:
+def _record(store: Any, request: pytest.FixtureRequest, number: int) -> tuple[Path, Any]:
     name = hashlib.sha256(f"{request.node.nodeid} {number}".encode()).hexdigest()[:20]
-    return store.record(Path(TRACES or "") / f"{name}.jsonl")
+    file = Path(TRACES or "") / f"{name}.jsonl"
+    return file, store.record(file)
 
 
 @pytest.fixture
@@ -146,8 +149,9 @@ def make_store(back_end: BackEnd, request: pytest.FixtureRequest) -> Iterator[Ca
     try:
         for store in to_check:
             assert store.closed or [one for one in store.check() if one.name not in OF_SCHEDULES_SET_ASIDE] == []
-        for recording in recordings:
+        for file, recording in recordings:
             recording.close()
+            assert (again := replay(file)).ok, f"its recording does not replay the same: {again}"
     finally:
         for store in made:
             close = getattr(store, "close", None)
