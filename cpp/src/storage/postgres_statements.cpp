@@ -1,8 +1,11 @@
 #include "storage/postgres_statements.hpp"
 
-#include <algorithm>
 #include <array>
+#include <bit>
+#include <map>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "storage/message_columns.hpp"
 #include "storage/queue_deltas.hpp"
@@ -15,6 +18,7 @@ namespace {
 constexpr auto kUpdated = joined(kStateColumns, kHolderColumns, kDueColumns, kOpenColumns, kJobColumns);
 constexpr auto kUpdatedById = joined(kUpdated, std::array{"id"_text});
 constexpr auto kInserted = joined(kPlainColumns, kJobColumns);
+static_assert(kInserted.size() <= kMostColumns);
 constexpr std::array kQueueColumns = {"name"_text, "version"_integer, "body"_text};
 constexpr auto kInsertedEdges = joined(kEdgeColumns, kEdgeKeys);
 constexpr auto kInsertedMessages = joined(kMessageColumns, kMessageKeys);
@@ -37,26 +41,51 @@ std::string sums_of(const std::string& name) {
          " COLLATE \"C\" HAVING count(*) > 0)";
 }
 
-// unnest($1::bigint[], $2::text[], ...)
-std::string unnested(std::span<const SqlColumn> columns) {
-  std::string text;
-  int count = 0;
-  for (const SqlColumn& column : columns) {
-    text += text.empty() ? "unnest($" : ", $";
-    text += std::to_string(++count) + (column.type == SqlType::integer ? "::bigint[]" : "::text[]");
+// The values of rows that a statement takes by column: those in `arrays` as arrays, from which unnest() makes the rows, the others
+// as one value for all rows. A function that returns rows costs the server much more than a value, so a column that is the same in
+// all rows is no array. One row has no arrays at all.
+class GivenRows {
+ public:
+  GivenRows(std::span<const SqlColumn> columns, ColumnSet arrays) {
+    std::string names;
+    std::string parameters;
+    for (std::size_t at = 0; at < columns.size(); ++at) {
+      const char* const type = columns[at].type == SqlType::integer ? "::bigint" : "::text";
+      const std::string parameter = "$" + std::to_string(at + 1) + type;
+      const bool is_array = (arrays >> at & 1) != 0;
+      values_.push_back(is_array ? std::string("u.") + columns[at].name : parameter);
+      if (!is_array) continue;
+      parameters += (parameters.empty() ? "" : ", ") + parameter + "[]";
+      names += (names.empty() ? "" : ", ") + std::string(columns[at].name);
+    }
+    if (!names.empty()) from_ = " FROM unnest(" + parameters + ") AS u (" + names + ")";
   }
-  return text + ")";
-}
 
-std::string insert_into(const std::string& table, std::span<const SqlColumn> columns) {
-  return "INSERT INTO " + table + " (" + list_of(columns) + ") SELECT * FROM " + unnested(columns);
+  const std::string& from() const noexcept { return from_; }
+  const std::string& last() const { return values_.back(); }
+  // The first values, so many, with commas.
+  std::string values(std::size_t count) const {
+    std::string all;
+    for (std::size_t at = 0; at < count; ++at) all += (at == 0 ? "" : ", ") + values_[at];
+    return all;
+  }
+
+ private:
+  std::vector<std::string> values_;
+  std::string from_;
+};
+
+std::string insert_into(const std::string& table, std::span<const SqlColumn> columns, ColumnSet arrays) {
+  const GivenRows rows(columns, arrays);
+  return "INSERT INTO " + table + " (" + list_of(columns) + ") SELECT " + rows.values(columns.size()) + rows.from();
 }
 
 // Updates columns of the rows that the last one of `given` names by `key`.
 std::string update_each(const std::string& table, std::span<const SqlColumn> columns, std::span<const SqlColumn> given,
-                        const std::string& key) {
-  return "UPDATE " + table + " AS p SET (" + list_of(columns) + ") = ROW (" + list_of(columns, "u.") + ") FROM " + unnested(given) +
-         " AS u (" + list_of(given) + ") WHERE p." + key + " = u." + key;
+                        const std::string& key, ColumnSet arrays) {
+  const GivenRows rows(given, arrays);
+  return "UPDATE " + table + " AS p SET (" + list_of(columns) + ") = ROW (" + rows.values(columns.size()) + ")" + rows.from() +
+         " WHERE p." + key + " = " + rows.last();
 }
 
 // The server ends the transaction of a process that stands still, before other processes give up their wait for it. Exclusive
@@ -87,8 +116,8 @@ std::string store_counters(const std::string& and_only_if) {
          kClock;
 }
 
-std::string replace_schedules() {
-  return insert_into("schedules", kScheduleColumns) + " ON CONFLICT (id) DO UPDATE SET (" + list_of(kScheduleColumns) +
+std::string replace_schedules(ColumnSet arrays) {
+  return insert_into("schedules", kScheduleColumns, arrays) + " ON CONFLICT (id) DO UPDATE SET (" + list_of(kScheduleColumns) +
          ") = ROW (" + list_of(kScheduleColumns, "excluded.") + ")";
 }
 
@@ -106,7 +135,7 @@ std::string numbered(std::string_view text) {
   return made;
 }
 
-std::string text_of(PostgresQuery which) {
+std::string text_of(PostgresQuery which, ColumnSet arrays) {
   const std::string rows = select_from("promises", kRowColumns);
   const std::string schedules = select_from("schedules", kScheduleColumns);
   const std::string edges = select_from("edges", kInsertedEdges);
@@ -177,12 +206,12 @@ std::string text_of(PostgresQuery which) {
              "ORDER BY version DESC LIMIT 1)) SELECT nextval('writer_ids')";
     case PostgresQuery::lock_timeout: return "SELECT set_config('lock_timeout', ?, ?::boolean)";
     // Every statement finds its rows by an index, one by one. Statistics must not change that: those of a new table, and of one
-    // with many versions that an open transaction keeps, would make the planner read all of it. An error ends a statement, and not
-    // the session.
+    // with many versions that an open transaction keeps, would make the planner read all of it, or all that an index has of a queue
+    // to sort it. An error ends a statement, and not the session.
     case PostgresQuery::session:
       return "SELECT set_config(name, setting, ?::boolean) FROM (VALUES ('search_path', ?), ('enable_seqscan', 'off'), "
-             "('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off'), ('exit_on_error', 'off')) "
-             "AS chosen (name, setting)";
+             "('enable_bitmapscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off'), "
+             "('plan_cache_mode', 'force_generic_plan'), ('exit_on_error', 'off')) AS chosen (name, setting)";
     case PostgresQuery::load_rows: return rows + "id = ANY (?::text[])";
     case PostgresQuery::load_queues:
       return "SELECT newest.body, wanted.name, " + sums_of("wanted.name") + " FROM unnest(?::text[]) AS wanted (name), LATERAL " +
@@ -190,8 +219,8 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::load_schedules: return schedules + "id = ANY (?::text[])";
     case PostgresQuery::load_edges:
       return edges + "(kind, owner, other) IN (SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[]))";
-    case PostgresQuery::insert_rows: return insert_into("promises", kInserted);
-    case PostgresQuery::update_rows: return update_each("promises", kUpdated, kUpdatedById, "id");
+    case PostgresQuery::insert_rows: return insert_into("promises", kInserted, arrays);
+    case PostgresQuery::update_rows: return update_each("promises", kUpdated, kUpdatedById, "id", arrays);
     case PostgresQuery::delete_rows: return "DELETE FROM promises WHERE id = ANY (?::text[])";
     case PostgresQuery::count_rows: return "SELECT count(*) FROM promises";
     // The stored mark counts too, since a process learns it in the same round trip.
@@ -202,26 +231,26 @@ std::string text_of(PostgresQuery which) {
              "due_at, due_kind, id FROM promises WHERE due_at >= (SELECT at FROM begins) ORDER BY due_at, due_kind, id LIMIT 1) AS "
              "first ON true";
     case PostgresQuery::queues: return "SELECT body, name, " + sums_of("queues.name") + " FROM queues ORDER BY name LIMIT ?";
-    case PostgresQuery::insert_queues: return insert_into("queues", kQueueColumns);
+    case PostgresQuery::insert_queues: return insert_into("queues", kQueueColumns, arrays);
     // By the places of the rows: the planner cannot choose to read all versions of a queue.
     case PostgresQuery::delete_queues:
       return "DELETE FROM queues WHERE ctid = ANY (ARRAY(SELECT (SELECT newest.ctid FROM queues AS newest WHERE newest.name = "
              "changed.name COLLATE \"C\" ORDER BY version DESC LIMIT 1) FROM unnest(?::text[]) AS changed (name)))";
     case PostgresQuery::hours: return "SELECT body FROM queue_hours WHERE queue = ? AND hour >= ? ORDER BY hour";
     case PostgresQuery::replace_hours:
-      return insert_into("queue_hours", kHourColumns) + " ON CONFLICT (queue, hour) DO UPDATE SET body = excluded.body";
+      return insert_into("queue_hours", kHourColumns, arrays) + " ON CONFLICT (queue, hour) DO UPDATE SET body = excluded.body";
     case PostgresQuery::delete_hours:
       return "DELETE FROM queue_hours USING unnest(?::text[], ?::bigint[]) AS ended (queue, kept_from) WHERE queue_hours.queue = "
              "ended.queue COLLATE \"C\" AND queue_hours.hour < ended.kept_from";
     case PostgresQuery::holders: return select_holders("promises");
-    case PostgresQuery::replace_schedules: return replace_schedules();
+    case PostgresQuery::replace_schedules: return replace_schedules(arrays);
     case PostgresQuery::delete_schedules: return "DELETE FROM schedules WHERE id = ANY (?::text[])";
     case PostgresQuery::schedules_by_id: return schedules + "id > ? ORDER BY id LIMIT ?";
     case PostgresQuery::schedules_by_due: return schedules + "due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
     case PostgresQuery::schedules_set_aside: return schedules + "problem IS NOT NULL AND id > ? ORDER BY id LIMIT ?";
     case PostgresQuery::edges: return edges + "kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
     case PostgresQuery::edges_cancelled_with: return edges + "cancelled_with = ? AND owner > ? ORDER BY owner LIMIT ?";
-    case PostgresQuery::insert_edges: return insert_into("edges", kInsertedEdges);
+    case PostgresQuery::insert_edges: return insert_into("edges", kInsertedEdges, arrays);
     case PostgresQuery::delete_edges:
       return "DELETE FROM edges WHERE (kind, owner, seq) IN (SELECT * FROM unnest(?::bigint[], ?::text[], ?::bigint[]))";
     case PostgresQuery::messages: return messages + "seq > ? ORDER BY seq LIMIT ?";
@@ -230,8 +259,8 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::unblocks: return messages + "unblock_of IS NOT NULL AND seq > ? ORDER BY seq LIMIT ?";
     case PostgresQuery::unblocks_of: return messages + "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
     case PostgresQuery::load_messages: return messages + "seq = ANY (?::bigint[])";
-    case PostgresQuery::insert_messages: return insert_into("messages", kInsertedMessages);
-    case PostgresQuery::lease_messages: return update_each("messages", kLeaseColumns, kLeases, "seq");
+    case PostgresQuery::insert_messages: return insert_into("messages", kInsertedMessages, arrays);
+    case PostgresQuery::lease_messages: return update_each("messages", kLeaseColumns, kLeases, "seq", arrays);
     case PostgresQuery::waiting_submissions:
       return "SELECT number, CASE WHEN bytes <= ?::bigint THEN request END, bytes FROM (SELECT number, request, "
              "octet_length(request) AS bytes, sum(octet_length(request)) OVER (ORDER BY number) - octet_length(request) AS before "
@@ -256,10 +285,32 @@ const PostgresStatement& postgres_statement(PostgresQuery which) {
   static const auto all = [] {
     std::array<PostgresStatement, static_cast<std::size_t>(PostgresQuery::count)> made;
     for (std::size_t at = 0; at < made.size(); ++at)
-      made[at] = {"s" + std::to_string(at), numbered(text_of(static_cast<PostgresQuery>(at)))};
+      made[at] = {"s" + std::to_string(at), numbered(text_of(static_cast<PostgresQuery>(at), kEveryColumn))};
     return made;
   }();
   return all[static_cast<std::size_t>(which)];
+}
+
+// Each is planned on each connection, so there are few. Beyond them a statement with more arrays than are needed serves.
+const WritingStatement& writing_statement(PostgresQuery which, ColumnSet differing) {
+  constexpr std::size_t kMostShapes = 12;  // of a query
+  struct Known {
+    std::mutex mutex;
+    std::array<std::map<ColumnSet, WritingStatement>, static_cast<std::size_t>(PostgresQuery::count)> of;
+  };
+  static Known* const known = new Known;  // never destroyed: a connection may outlive every static object
+  const std::lock_guard lock(known->mutex);
+  std::map<ColumnSet, WritingStatement>& shapes = known->of[static_cast<std::size_t>(which)];
+  const auto make = [&](ColumnSet arrays) -> const WritingStatement& {
+    const std::string name = "w" + std::to_string(static_cast<int>(which)) + "_" + std::to_string(arrays);
+    return shapes.try_emplace(arrays, WritingStatement{{name, numbered(text_of(which, arrays))}, arrays}).first->second;
+  };
+  if (const auto same = shapes.find(differing); same != shapes.end()) return same->second;
+  if (shapes.size() < kMostShapes) return make(differing);
+  const WritingStatement* best = &make(kEveryColumn);
+  for (const auto& [arrays, statement] : shapes)
+    if ((differing & ~arrays) == 0 && std::popcount(arrays) < std::popcount(best->arrays)) best = &statement;
+  return *best;
 }
 
 const PostgresStatement& postgres_range(Index index) {

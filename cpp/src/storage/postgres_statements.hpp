@@ -72,9 +72,16 @@ enum class PostgresQuery : std::uint8_t {
 };
 
 const PostgresStatement& postgres_statement(PostgresQuery which);
+// A statement that takes the columns of columns_of() as arrays, as far as `arrays` has them, and the others as one value for all rows.
+struct WritingStatement {
+  PostgresStatement statement;
+  ColumnSet arrays;
+};
+// Returns one that takes at least these columns as arrays. It is never destroyed.
+const WritingStatement& writing_statement(PostgresQuery which, ColumnSet differing);
 // The rows of a range of the index.
 const PostgresStatement& postgres_range(Index index);
-// The columns that a statement takes as arrays, in order: insert_rows, update_rows, replace_schedules, insert_edges,
+// The columns that a statement takes, in order: insert_rows, update_rows, replace_schedules, insert_edges,
 // insert_messages, insert_queues, replace_hours.
 std::span<const SqlColumn> columns_of(PostgresQuery which);
 

@@ -132,6 +132,10 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::size_t send(PostgresQuery which, const PostgresParameters& parameters = {}) {
     return connection_->send(postgres_statement(which), parameters);
   }
+  void send(PostgresQuery which, const PostgresColumns& rows) {
+    const WritingStatement& writing = writing_statement(which, rows.differing());
+    connection_->send(writing.statement, rows.parameters(writing.arrays));
+  }
   void send_rows(const std::vector<RowChange>& changes);
   void send_hours(const std::vector<HourChange>& changes);
   void send_submissions(const std::vector<Submission>& ended);

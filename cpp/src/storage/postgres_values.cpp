@@ -9,6 +9,10 @@ namespace resonate {
 
 namespace {
 
+// An element of an array begins with its length.
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::int32_t kNullLength = -1;
+
 template <class Integer>
 void append_big_endian(std::string& to, Integer number) {
   for (int shift = static_cast<int>(sizeof(number) - 1) * 8; shift >= 0; shift -= 8)
@@ -22,11 +26,11 @@ void append_element(std::string& to, std::int64_t number) {
 
 void append_element(std::string& to, std::string_view text) {
   const std::size_t at = to.size();
-  to.append(4, '\0');
+  to.append(kLengthBytes, '\0');
   append_escaped(to, text);
   std::string length;
-  append_big_endian(length, static_cast<std::int32_t>(to.size() - at - 4));
-  to.replace(at, 4, length);
+  append_big_endian(length, static_cast<std::int32_t>(to.size() - at - kLengthBytes));
+  to.replace(at, kLengthBytes, length);
 }
 
 constexpr PostgresType element_of(PostgresType array) {
@@ -89,10 +93,7 @@ PostgresParameters& PostgresParameters::text(std::string_view text) {
 
 PostgresParameters& PostgresParameters::limit(std::size_t most) {
   if (most <= static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max())) return integer(static_cast<std::int64_t>(most));
-  begin(PostgresType::bigint);
-  end();
-  begins_.back() = SIZE_MAX;
-  return *this;
+  return null(PostgresType::bigint);
 }
 
 template <class Element>
@@ -116,6 +117,13 @@ PostgresParameters& PostgresParameters::binary(PostgresType type, std::string_vi
   return *this;
 }
 
+PostgresParameters& PostgresParameters::null(PostgresType type) {
+  begin(type);
+  end();
+  begins_.back() = SIZE_MAX;
+  return *this;
+}
+
 std::vector<const char*> PostgresParameters::values() const {
   std::vector<const char*> values;
   values.reserve(begins_.size());
@@ -129,36 +137,73 @@ PostgresColumns::PostgresColumns(std::span<const SqlColumn> columns) {
     columns_.push_back({one.type == SqlType::integer ? PostgresType::bigints : PostgresType::texts});
 }
 
-PostgresColumns::Column& PostgresColumns::next() {
+// Keeps the element that was appended at this place.
+void PostgresColumns::Column::take(std::size_t added_at) {
+  if (++size == 1) {
+    first = elements.size();
+  } else if (!differs) {
+    const std::string added = elements.substr(added_at);
+    elements.resize(first);
+    if (elements == added) return;
+    elements = repeated(size - 1) + added;
+    differs = true;
+  }
+}
+
+// The first element, so many times.
+std::string PostgresColumns::Column::repeated(std::int32_t times) const {
+  std::string all;
+  all.reserve(first * static_cast<std::size_t>(times));
+  for (; times > 0; --times) all.append(elements, 0, first);
+  return all;
+}
+
+template <class Append>
+PostgresColumns& PostgresColumns::add(Append append) {
   Column& column = columns_[at_];
   at_ = (at_ + 1) % columns_.size();
-  ++column.size;
-  return column;
+  const std::size_t at = column.elements.size();
+  append(column);
+  column.take(at);
+  return *this;
 }
 
 PostgresColumns& PostgresColumns::integer(std::int64_t number) {
-  append_element(next().elements, number);
-  return *this;
+  return add([number](Column& column) { append_element(column.elements, number); });
 }
 
 PostgresColumns& PostgresColumns::text(std::string_view text) {
-  append_element(next().elements, text);
-  return *this;
+  return add([text](Column& column) { append_element(column.elements, text); });
 }
 
 PostgresColumns& PostgresColumns::null() {
-  Column& column = next();
-  column.has_null = true;
-  append_big_endian<std::int32_t>(column.elements, -1);
-  return *this;
+  return add([](Column& column) {
+    column.has_null = true;
+    append_big_endian(column.elements, kNullLength);
+  });
 }
 
-PostgresParameters PostgresColumns::parameters() const {
+ColumnSet PostgresColumns::differing() const noexcept {
+  ColumnSet found = 0;
+  for (std::size_t at = 0; at < columns_.size(); ++at)
+    if (columns_[at].differs) found |= ColumnSet{1} << at;
+  return found == 0 && rows() > 1 ? ColumnSet{1} : found;
+}
+
+PostgresParameters PostgresColumns::parameters(ColumnSet arrays) const {
   PostgresParameters all;
-  for (const Column& column : columns_) {
-    std::string array;
-    append_array(array, column.type, column.size, column.has_null, column.elements);
-    all.binary(column.type, array);
+  for (std::size_t at = 0; at < columns_.size(); ++at) {
+    const Column& column = columns_[at];
+    if (arrays >> at & 1) {
+      std::string array;
+      const std::string elements = column.differs ? column.elements : column.repeated(column.size);
+      append_array(array, column.type, column.size, column.has_null, elements);
+      all.binary(column.type, array);
+    } else if (column.has_null) {
+      all.null(element_of(column.type));
+    } else {
+      all.binary(element_of(column.type), std::string_view(column.elements).substr(kLengthBytes));
+    }
   }
   return all;
 }

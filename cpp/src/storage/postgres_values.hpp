@@ -33,6 +33,7 @@ class PostgresParameters {
   PostgresParameters& integers(const std::vector<std::int64_t>& all);
   // A whole value in binary format.
   PostgresParameters& binary(PostgresType type, std::string_view value);
+  PostgresParameters& null(PostgresType type);
 
   int count() const noexcept { return static_cast<int>(types_.size()); }
   const std::vector<Oid>& types() const noexcept { return types_; }
@@ -52,7 +53,13 @@ class PostgresParameters {
   std::vector<int> lengths_;
 };
 
-// Rows by column, each column an array. Values are given row by row: integer(), text() and so on are for the next column.
+// Columns by their places: bit i is column i.
+using ColumnSet = std::uint64_t;
+inline constexpr std::size_t kMostColumns = 64;
+inline constexpr ColumnSet kEveryColumn = ~ColumnSet{0};
+
+// Rows by column, each column an array, or one value if it is the same in all rows. Values are given row by row: integer(), text()
+// and so on are for the next column.
 class PostgresColumns {
  public:
   explicit PostgresColumns(std::span<const SqlColumn> columns);
@@ -65,17 +72,25 @@ class PostgresColumns {
   PostgresColumns& null();
 
   std::size_t rows() const noexcept { return columns_.empty() ? 0 : columns_.front().size; }
-  // The arrays, in order of the columns.
-  PostgresParameters parameters() const;
+  // The columns that are not the same in all rows; the first one, if several rows are all the same.
+  ColumnSet differing() const noexcept;
+  // The values in order of the columns. Columns in `arrays`, which has all that differ, are arrays; the others are single values.
+  PostgresParameters parameters(ColumnSet arrays = kEveryColumn) const;
 
  private:
   struct Column {
     PostgresType type;
     std::int32_t size = 0;
     bool has_null = false;
-    std::string elements = {};
+    bool differs = false;
+    std::size_t first = 0;      // the bytes of the first element
+    std::string elements = {};  // while none differs from the first one: that alone
+
+    void take(std::size_t added_at);
+    std::string repeated(std::int32_t times) const;
   };
-  Column& next();
+  template <class Append>
+  PostgresColumns& add(Append append);
 
   std::vector<Column> columns_;
   std::size_t at_ = 0;

@@ -31,7 +31,7 @@ void PostgresStorage::send_rows(const std::vector<RowChange>& changes) {
   PostgresColumns updated(columns_of(PostgresQuery::update_rows));
   const auto flush = [this](PostgresQuery which, PostgresColumns& rows, std::size_t least) {
     if (rows.rows() < least) return;
-    send(which, rows.parameters());
+    send(which, rows);
     rows = PostgresColumns(columns_of(which));
   };
   for (const RowChange& change : changes) {
@@ -66,7 +66,7 @@ void PostgresStorage::send_hours(const std::vector<HourChange>& changes) {
   PostgresColumns ended(columns_of(PostgresQuery::replace_hours));
   for (const HourChange& change : changes)
     ended.text(change.ended->queue).integer(change.ended->counted.hour).text(hour_to_json(change.ended->counted));
-  send(PostgresQuery::replace_hours, ended.parameters());
+  send(PostgresQuery::replace_hours, ended);
   // After them: an hour that has just ended may be too old to be kept.
   PostgresColumns old(kHourEnds);
   for (const HourChange& change : changes) old.text(change.ended->queue).integer(change.kept_from);
@@ -111,7 +111,7 @@ void PostgresStorage::send_changes(const Changes& changes) {
     }
   }
   if (!gone.empty()) send(PostgresQuery::delete_schedules, PostgresParameters().texts(gone));
-  if (schedules.rows() > 0) send(PostgresQuery::replace_schedules, schedules.parameters());
+  if (schedules.rows() > 0) send(PostgresQuery::replace_schedules, schedules);
 
   gone.clear();
   PostgresColumns queues(columns_of(PostgresQuery::insert_queues));
@@ -130,7 +130,7 @@ void PostgresStorage::send_changes(const Changes& changes) {
   }
   if (!unfolded_.empty()) send(PostgresQuery::delete_deltas);
   if (!gone.empty()) send(PostgresQuery::delete_queues, PostgresParameters().texts(gone));
-  if (queues.rows() > 0) send(PostgresQuery::insert_queues, queues.parameters());
+  if (queues.rows() > 0) send(PostgresQuery::insert_queues, queues);
 
   send_hours(changes.hours);
 
@@ -143,12 +143,12 @@ void PostgresStorage::send_changes(const Changes& changes) {
   if (!changes.edges_added.empty()) {
     PostgresColumns added(columns_of(PostgresQuery::insert_edges));
     for (const EdgeRef& edge : changes.edges_added) bind_edge(added, *edge);
-    send(PostgresQuery::insert_edges, added.parameters());
+    send(PostgresQuery::insert_edges, added);
   }
   if (!changes.messages_added.empty()) {
     PostgresColumns added(columns_of(PostgresQuery::insert_messages));
     for (const MessageRef& message : changes.messages_added) bind_message(added, *message);
-    send(PostgresQuery::insert_messages, added.parameters());
+    send(PostgresQuery::insert_messages, added);
   }
   if (!changes.messages_leased.empty()) {
     PostgresColumns leased(columns_of(PostgresQuery::lease_messages));
@@ -156,7 +156,7 @@ void PostgresStorage::send_changes(const Changes& changes) {
       bind_lease(leased, *message);
       leased.integer(message->seq);
     }
-    send(PostgresQuery::lease_messages, leased.parameters());
+    send(PostgresQuery::lease_messages, leased);
   }
   send_submissions(changes.submissions_ended);
   const Counters& counters = changes.counters;
