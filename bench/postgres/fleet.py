@@ -24,12 +24,14 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
 from typing import Any
 
 import resonate_core as rc
 from resonate_core.worker import Worker
+from resonate_core.worker.store_client import StoreClient
 
 from ..processors import BusyShare
 from ..report import machine
@@ -48,8 +50,14 @@ PEER_JOBS = {"river": 5_000, "procrastinate": 500}
 
 
 def work(url: str, workers: int, barrier: Barrier, ended: Event, found: Any, count: Any = None) -> None:
-    """Runs workers until the event is set; puts when each job started, in s after it was made, and counts the jobs in the value."""
+    """Runs workers until the event is set.
+
+    It counts the jobs in the value, and puts two lists: when each job started, in s after it was made; when each exchange with the
+    store ended, and how long it took, in s.
+    """
     times: list[float] = []
+    exchanges: list[tuple[float, float]] = []
+    StoreClient.exchange = _timed(StoreClient.exchange, exchanges)  # type: ignore[method-assign]
 
     async def run() -> None:
         running = []
@@ -72,7 +80,20 @@ def work(url: str, workers: int, barrier: Barrier, ended: Event, found: Any, cou
         await asyncio.gather(*tasks)
 
     asyncio.run(run())
-    found.put(times)
+    found.put((times, exchanges))
+
+
+def _timed(call: Callable[..., Any], times: list[tuple[float, float]]) -> Callable[..., Any]:
+    """The same call, which adds when it ended and how long it took to the list."""
+
+    def timed(*arguments: Any) -> Any:
+        begin = time.perf_counter()
+        answer = call(*arguments)
+        end = time.perf_counter()
+        times.append((end, end - begin))
+        return answer
+
+    return timed
 
 
 def _database(server: Any, name: str) -> str:
@@ -149,7 +170,7 @@ def measure(server: Any, given: argparse.Namespace) -> dict[str, float]:
             time.sleep(2)  # sessions report once a second
             locks = _locks(server) - locks
         ended.set()
-        times = [one for _ in fleet for one in found.get()]
+        times = [one for _ in fleet for one in found.get()[0]]
         for one in fleet:
             one.join()
     return {
@@ -179,7 +200,10 @@ def fill(url: str, counts: list[Any], barrier: Barrier, ended: Event) -> None:
 
 
 def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[str]:
-    """Jobs/s of so many workers with a backlog and how busy the processors were; with --snapshot also while a snapshot is open."""
+    """Jobs/s of so many workers with a backlog, how busy the processors were, and how long the half of all exchanges took at most.
+
+    With --snapshot, also while a snapshot is open.
+    """
     import libpq
 
     url = _database(server, f"busy{workers}")
@@ -198,12 +222,13 @@ def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[s
             one.start()
         barrier.wait()
 
-        def rate() -> str:
+        def rate() -> tuple[str, float, float]:
             time.sleep(given.settle)
             before, begin, processors = sum(count.value for count in counts), time.perf_counter(), BusyShare()
             time.sleep(given.seconds)
-            jobs = float(sum(count.value for count in counts) - before) / (time.perf_counter() - begin)
-            return f"{jobs:.0f} ({processors.percent():.0f} %)"
+            end = time.perf_counter()
+            jobs = float(sum(count.value for count in counts) - before) / (end - begin)
+            return f"{jobs:.0f} ({processors.percent():.0f} %", begin, end
 
         rates = [rate()]
         if given.snapshot:
@@ -212,11 +237,13 @@ def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[s
                 rates.append(rate())
                 other.execute("ROLLBACK")
         ended.set()
-        for _ in fleet:
-            found.get()
+        exchanges = [one for _ in fleet for one in found.get()[1]]
         for one in (*fleet, filler):
             one.join()
-    return rates
+    return [
+        f"{shown}, {1e3 * statistics.median(took for at, took in exchanges if begin <= at <= end):.1f} ms)"
+        for shown, begin, end in rates
+    ]
 
 
 def measure_peers(server: Any, clients: int, given: argparse.Namespace, river: Path | str) -> list[str]:
@@ -270,9 +297,8 @@ def main() -> int:
             )
             with tempfile.TemporaryDirectory() as folder:
                 river = peers.build_river(Path(folder)) if given.peers else "not asked for"
-                print(
-                    "| workers | jobs/s (processors busy) | with an open snapshot | River | procrastinate |\n|---|---|---|---|---|"
-                )
+                print("| workers | jobs/s (processors busy, median exchange) | with an open snapshot | River | procrastinate |")
+                print("|---|---|---|---|---|")
                 for count in given.busy:
                     cells = measure_busy(server, count, given)
                     cells += [] if given.snapshot else ["-"]

@@ -257,4 +257,16 @@ MUTANTS = [
         "if («connection_->closed_by_server()») run_again(true);",
         "false",
     ),
+    Mutant(
+        "values of the same length are one value of all rows",
+        "storage",
+        "if («elements == added») return;",
+        "elements.size() == added.size()",
+    ),
+    Mutant(
+        "the value of the first rows is that of one row fewer",
+        "storage",
+        "elements = repeated(«size - 1») + added;",
+        "size - 2",
+    ),
 ]
