@@ -72,7 +72,8 @@ enum class PostgresQuery : std::uint8_t {
 };
 
 const PostgresStatement& postgres_statement(PostgresQuery which);
-// A statement that takes the columns of columns_of() as arrays, as far as `arrays` has them, and the others as one value for all rows.
+// A statement that takes the columns of columns_of() as arrays, as far as `arrays` has them, and the others as one value for all
+// rows.
 struct WritingStatement {
   PostgresStatement statement;
   ColumnSet arrays;
