@@ -205,9 +205,9 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
              "counters "
              "ORDER BY version DESC LIMIT 1)) SELECT nextval('writer_ids')";
     case PostgresQuery::lock_timeout: return "SELECT set_config('lock_timeout', ?, ?::boolean)";
-    // Every statement finds its rows by an index, one by one. Statistics must not change that: those of a new table, and of one
-    // with many versions that an open transaction keeps, would make the planner read all of it, or all that an index has of a queue
-    // to sort it. An error ends a statement, and not the session.
+    // Every statement finds its rows by an index, one by one, in its order. Statistics must not change that: those of a new table,
+    // and of one with many versions that an open transaction keeps, would make the planner read all of it, or sort all jobs of a
+    // queue. An error ends a statement, and not the session.
     case PostgresQuery::session:
       return "SELECT set_config(name, setting, ?::boolean) FROM (VALUES ('search_path', ?), ('enable_seqscan', 'off'), "
              "('enable_bitmapscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off'), "
