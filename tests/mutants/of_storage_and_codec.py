@@ -260,13 +260,13 @@ MUTANTS = [
     Mutant(
         "values of the same length are one value of all rows",
         "storage",
-        "if («elements == added») return;",
-        "elements.size() == added.size()",
+        "if («all.substr(added_at) == all.substr(0, first)») return elements.resize(first);",
+        "all.size() - added_at == first",
     ),
     Mutant(
         "the value of the first rows is that of one row fewer",
         "storage",
-        "elements = repeated(«size - 1») + added;",
+        "elements = repeated(«size - 1»).append(all.substr(added_at));",
         "size - 2",
     ),
 ]

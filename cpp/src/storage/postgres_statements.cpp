@@ -179,9 +179,8 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     // the snapshot; a role that only reads may not see it. Of a writer that is alone, seen is 0 in each version of its row: those
     // that are gone are not read.
     case PostgresQuery::load_counters:
-      return "SELECT version, sequence, greatest(seen, (SELECT w.seen FROM writers AS w WHERE w.seen > counters.seen ORDER BY "
-             "w.seen "
-             "DESC LIMIT 1)), dropped, jobs_made, messages, " +
+      return "SELECT version, sequence, greatest(seen, (SELECT w.seen FROM writers AS w WHERE w.seen > counters.seen "
+             "ORDER BY w.seen DESC LIMIT 1)), dropped, jobs_made, messages, " +
              kClock +
              ", EXISTS (SELECT FROM inbox WHERE "
              "status "

@@ -78,7 +78,8 @@ struct WritingStatement {
   PostgresStatement statement;
   ColumnSet arrays;
 };
-// Returns one that takes at least these columns as arrays. It is never destroyed.
+// Returns a statement whose `arrays` has all columns of `differing`, and perhaps others. The statement lives as long as the
+// process.
 const WritingStatement& writing_statement(PostgresQuery which, ColumnSet differing);
 // The rows of a range of the index.
 const PostgresStatement& postgres_range(Index index);

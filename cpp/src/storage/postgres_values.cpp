@@ -142,10 +142,9 @@ void PostgresColumns::Column::take(std::size_t added_at) {
   if (++size == 1) {
     first = elements.size();
   } else if (!differs) {
-    const std::string added = elements.substr(added_at);
-    elements.resize(first);
-    if (elements == added) return;
-    elements = repeated(size - 1) + added;
+    const std::string_view all(elements);
+    if (all.substr(added_at) == all.substr(0, first)) return elements.resize(first);
+    elements = repeated(size - 1).append(all.substr(added_at));
     differs = true;
   }
 }
@@ -196,8 +195,8 @@ PostgresParameters PostgresColumns::parameters(ColumnSet arrays) const {
     const Column& column = columns_[at];
     if (arrays >> at & 1) {
       std::string array;
-      const std::string elements = column.differs ? column.elements : column.repeated(column.size);
-      append_array(array, column.type, column.size, column.has_null, elements);
+      const std::string same = column.differs ? std::string() : column.repeated(column.size);
+      append_array(array, column.type, column.size, column.has_null, column.differs ? column.elements : same);
       all.binary(column.type, array);
     } else if (column.has_null) {
       all.null(element_of(column.type));
