@@ -15,6 +15,7 @@ from .._core import Job
 from ..base.standstills import HeldSlot
 from .execution import Attempt, Awaited, Ended, Execution, Middleware, WorkItem, begin
 from .job_source import Held
+from .losses import reason_of_loss
 from .outcomes import PUT_BACK, TIMED_OUT, Outcome
 from .settings import WorkerParts
 from .workflows.support import WorkflowSupport
@@ -177,7 +178,7 @@ class Executor:
         if older is not None:  # this worker has lost the job, and has claimed it again
             older.reported = True
             self._orphans[older] = None
-            self._call_off(older, "lost")
+            self._call_off(older, reason_of_loss(older.context, attempt.job))
         self._running[attempt.id] = attempt
         attempt.context.notify = self._progressed
         # The instants of a server are those of its clock: there the heartbeat reports a deadline.
@@ -281,13 +282,16 @@ class Executor:
 
     # -- call off ---------------------------------------------------------------------------------------------------------
 
+    def attempts(self, ids: Collection[str], held: Collection[Held]) -> list[Attempt]:
+        """Return the attempts of these jobs that run, if they still have the versions that the store was asked about."""
+        wanted = set(ids)
+        found = [(self._running.get(id), version) for id, version in held if id in wanted]
+        return [attempt for attempt, version in found if attempt is not None and attempt.version == version]
+
     def call_off(self, ids: Collection[str], held: Collection[Held], reason: str) -> None:
         """Call off the attempts of these jobs, if they still have the versions that the store was asked about."""
-        wanted = set(ids)
-        for id, version in held:
-            attempt = self._running.get(id) if id in wanted else None
-            if attempt is not None and attempt.version == version:
-                self._call_off(attempt, reason)
+        for attempt in self.attempts(ids, held):
+            self._call_off(attempt, reason)
 
     def _call_off(self, attempt: Attempt, reason: str) -> None:
         attempt.context.cancel(reason)

@@ -22,7 +22,8 @@ from .environment import ClaimWakeup
 from .execution import WorkItem
 from .executor import Executor
 from .handover import run_beside
-from .job_source import MOST, Held, JobSource, names_of
+from .job_source import MOST, Held, names_of
+from .losses import why_lost
 from .outcomes import RELEASED
 from .own_leases import OwnLeases
 from .reporting import send_progress
@@ -229,12 +230,20 @@ class WorkerSession:
         try:
             for first in range(0, len(held), MOST):
                 part = held[first : first + MOST]
-                cancelled, lost = await self._call(_heartbeat, self._client, self._settings.name, part, longest)
+                cancelled, lost = await self._call(within(longest)(self._client.heartbeat), self._settings.name, part)
                 leases.renew(part, begun)
                 executor.call_off(cancelled, part, "cancelled")
-                executor.call_off(lost, part, "lost")
+                await self._call_off_lost(lost, part, longest)
         except (ResonateError, OSError) as error:
             _log.error("no heartbeat: %r: %s", self._client, error)
+
+    async def _call_off_lost(self, lost: Sequence[str], held: Sequence[Held], longest: float) -> None:
+        """Call off attempts that the store has ended. It is asked which of them it timed out, within so many seconds."""
+        limited = [each.context for each in self.executor.attempts(lost, held) if each.context.deadline is not None]
+        self.executor.call_off(set(lost).difference(context.id for context in limited), held, "lost")
+        reasons = await self._call(within(longest)(why_lost), self._client, limited) if limited else ()
+        for context, reason in zip(limited, reasons, strict=True):
+            self.executor.call_off([context.id], held, reason)
 
     def _call_off_over(self, leases: OwnLeases) -> None:
         over = leases.over(self.loop.time())
@@ -467,9 +476,3 @@ class WorkerSession:
                     del held[:released]
             except (ResonateError, OSError) as error:
                 _log.warning("job %s could not be released; its lease will expire: %s", held[0][0], error)
-
-
-def _heartbeat(client: JobSource, worker: str, held: Sequence[Held], longest: float) -> tuple[list[str], list[str]]:
-    """Renew leases by one request, which ends after so many seconds if it goes to a server."""
-    with within(longest):
-        return client.heartbeat(worker, held)

@@ -13,11 +13,12 @@ from ...base.stopwatch import doubled
 from ...calls.call import Call as Request
 from ...errors import Conflict, NotFound, StoreError
 from ..context import JobContext
+from ..losses import why_lost
 from .calls import ChildCall
 from .failures import Dropped, RunEnded
 from .foreign import seen
 from .records import Step
-from .requests import NotHeld, Outbox, Sent, read_history, was_cancelled
+from .requests import NotHeld, Outbox, Sent, read_history
 from .scope import Run
 from .support import WorkflowSupport
 
@@ -153,17 +154,20 @@ class AskingRun(Run):
             await asyncio.wait({leading})
 
     async def _lost(self) -> NoReturn:
-        """End the run, since its job does not run here any more. If it was cancelled, the code gets a CancelledError and cleans up.
+        """End the run, since its job does not run here any more.
+
+        If the job was cancelled or its attempt timed out, the code gets a CancelledError and cleans up.
 
         Raises:
-            Dropped: The job was not cancelled.
+            Dropped: Another worker may have the job.
         """
         if self.fatal is None and self.context.reason is None:
-            cancelled = await self._apart(lambda: was_cancelled(self.client, self.job))
-            if cancelled and self.fatal is None and self.context.reason is None:
-                self.context.cancel("cancelled")
+            (reason,) = await self._apart(lambda: why_lost(self.client, [self.context]))
+            if reason != "lost" and self.fatal is None and self.context.reason is None:
+                self.context.cancel(reason)
                 self._cancel_main()
-        if self.over is None and self.context.reason == "cancelled" and self.fatal is None:  # all tasks are cancelled, each once
+        cleans_up = self.context.reason in ("cancelled", "timeout")
+        if cleans_up and self.over is None and self.fatal is None:  # all tasks are cancelled, each once
             task = asyncio.current_task()
             if task is not None and task is not self._main:
                 self._to_end.add(task)

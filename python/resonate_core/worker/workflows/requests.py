@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._core import Job, Jobs, Promise
+from ..._core import Jobs, Promise
 from ...calls.call import Call as Request
 from ...calls.made import call
 from ...errors import Conflict, NotFound, ResonateError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .calls import ChildCall
     from .scope import Run
 
-__all__ = ["NotHeld", "Outbox", "Sent", "read_history", "was_cancelled"]
+__all__ = ["NotHeld", "Outbox", "Sent", "read_history"]
 
 #: The most steps of one request.
 _MOST_STEPS = 1000
@@ -136,15 +136,6 @@ class Outbox:
             progress, lines = reports.take()
             sent.requests.append(call(Jobs.report, run.job.id, run.version, progress=progress, lines=lines))
         sent.requests.append(call(Jobs.suspend, run.job.id, run.version, ids))
-
-
-def was_cancelled(client: JobSource, job: Job) -> bool:
-    """Whether a job was cancelled; False if that cannot be known."""
-    try:
-        found = client.get(job.id)
-    except (ResonateError, OSError):
-        return False
-    return found.state == "cancelled" and found.created_at == job.created_at
 
 
 def read_history(client: JobSource, id: str) -> dict[str, Promise]:

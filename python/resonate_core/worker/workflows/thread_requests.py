@@ -12,10 +12,11 @@ from ...base.stopwatch import doubled
 from ...calls.call import Call as Request
 from ...errors import Conflict, NotFound, StoreError
 from ..context import JobContext
+from ..losses import why_lost
 from .calls import ChildCall
 from .failures import Dropped
 from .records import Step
-from .requests import NotHeld, Outbox, Sent, read_history, was_cancelled
+from .requests import NotHeld, Outbox, Sent, read_history
 from .scope import Run
 from .support import WorkflowSupport
 
@@ -103,11 +104,13 @@ class ThreadRequests(Run):
         """End the run, since its job does not run here any more.
 
         Raises:
-            JobCancelled: The job was cancelled: the code cleans up.
-            Dropped: It was not.
+            JobCancelled: The job was cancelled, or its attempt timed out: the code cleans up.
+            Dropped: Another worker may have the job.
         """
-        if self.fatal is None and self.context.reason is None and was_cancelled(self.client, self.job):
-            self.context.cancel("cancelled")
+        if self.fatal is None and self.context.reason is None:
+            (reason,) = why_lost(self.client, [self.context])
+            if reason != "lost":
+                self.context.cancel(reason)
         self.check()
         raise self.end(Dropped())
 
