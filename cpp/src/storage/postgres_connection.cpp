@@ -349,6 +349,10 @@ void PostgresConnection::post(const char* text) {
   ++posted_;
 }
 
+void PostgresConnection::push() {
+  if (libpq().PQflush(connection_) < 0) give_up();
+}
+
 // Reads the end of a pipeline, and returns whether it was there.
 bool PostgresConnection::ends_pipeline() {
   const PostgresResult sync(next());

@@ -115,6 +115,8 @@ class PostgresConnection {
   std::size_t send(const PostgresStatement& statement, const PostgresParameters& parameters = {});
   // Adds a statement without parameters, which is not prepared.
   std::size_t send(const char* text);
+  // Passes to the server what send() has added, so that it runs that while the program prepares the rest of the round trip.
+  void push();
   // Adds the begin of a transaction to the next round trip, and behind a pooler statements that lift the limits of time for it: so
   // few that only a limit of a few ms can end them.
   void send_begin(const char* begin);

@@ -136,6 +136,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
     const WritingStatement& writing = writing_statement(which, rows.differing());
     connection_->send(writing.statement, rows.parameters(writing.arrays));
   }
+  void push_many(std::size_t rows);
   void send_rows(const std::vector<RowChange>& changes);
   void send_hours(const std::vector<HourChange>& changes);
   void send_submissions(const std::vector<Submission>& ended);

@@ -17,13 +17,20 @@ namespace resonate {
 
 namespace {
 
-// The most rows of one statement: a message of the protocol is held in memory as a whole.
-constexpr std::size_t kRowsOfStatement = 2000;
+// The most rows of one statement. The server runs it while the next one is prepared.
+constexpr std::size_t kRowsOfStatement = 250;
+// So many rows take the server longer than one more call of the system takes this process.
+constexpr std::size_t kManyRows = 50;
 
 constexpr std::array kHourEnds = {"queue"_text, "kept_from"_integer};
 constexpr std::array kEdgeKeyColumns = {"kind"_integer, "owner"_text, "seq"_integer};
 
 }  // namespace
+
+// After a statement of so many rows.
+void PostgresStorage::push_many(std::size_t rows) {
+  if (rows >= kManyRows) connection_->push();
+}
 
 void PostgresStorage::send_rows(const std::vector<RowChange>& changes) {
   std::vector<std::string_view> gone;
@@ -32,13 +39,17 @@ void PostgresStorage::send_rows(const std::vector<RowChange>& changes) {
   const auto flush = [this](PostgresQuery which, PostgresColumns& rows, std::size_t least) {
     if (rows.rows() < least) return;
     send(which, rows);
+    push_many(rows.rows());
     rows = PostgresColumns(columns_of(which));
   };
   for (const RowChange& change : changes) {
     const bool same = change.before && change.after && change.before->promise_spec == change.after->promise_spec;
     if (change.before && !same) gone.push_back(change.before->id());
   }
-  if (!gone.empty()) send(PostgresQuery::delete_rows, PostgresParameters().texts(gone));
+  if (!gone.empty()) {
+    send(PostgresQuery::delete_rows, PostgresParameters().texts(gone));
+    push_many(gone.size());
+  }
   for (const RowChange& change : changes) {
     if (!change.after) continue;
     const Row& row = *change.after;
@@ -184,13 +195,18 @@ void PostgresStorage::commit(const Changes& changes) {
   const Uninterrupted uninterrupted;  // its outcome is to be known
   const bool shares = access_ == Access::shared;
   const bool optimistic = access_ == Access::optimistic;
-  if (optimistic) send_optimistic_begin();
-  if (shares) {
-    send_shared(changes);
-  } else {
-    send_changes(changes);
+  try {
+    if (optimistic) send_optimistic_begin();
+    if (shares) {
+      send_shared(changes);
+    } else {
+      send_changes(changes);
+    }
+    connection_->send("COMMIT");
+  } catch (const PostgresError&) {  // nothing was committed
+    if (optimistic && connection_->lost()) run_again(true);
+    throw;
   }
-  connection_->send("COMMIT");
   std::int64_t version = 0;
   std::int64_t messages = 0;
   try {

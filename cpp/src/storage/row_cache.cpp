@@ -34,17 +34,18 @@ RowRef RowCache::find(std::string_view id) {
 
 void RowCache::put(const RowRef& row) {
   const std::size_t size = size_of(*row);
-  const auto found = young_.find(row->id());
-  if (found != young_.end() && found->second->promise_spec == row->promise_spec && size <= most_bytes_ / 8) {
-    // A new version of a row: a commit writes many, and the key of the old one stays valid.
+  if (const auto found = young_.find(row->id()); found == young_.end()) {
+    if (!old_.empty()) old_.erase(row->id());
+  } else {
     const std::size_t bytes = young_bytes_ - size_of(*found->second) + size;
-    if (bytes <= most_bytes_) {
-      found->second = row;
+    if (found->second->promise_spec == row->promise_spec && size <= most_bytes_ / 8 && bytes <= most_bytes_) {
+      found->second = row;  // a new version of the row: the key of the old one stays valid
       young_bytes_ = bytes;
       return;
     }
+    young_bytes_ = bytes - size;
+    young_.erase(found);
   }
-  erase(row->id());
   insert(row);
 }
 
