@@ -88,6 +88,14 @@ def postgres_url() -> Iterator[str]:
     schemas.give_back(schema)
 
 
+@pytest.fixture
+def unused_postgres_url() -> str:
+    """The same, of tables that no other test has used: a statement would read the rows that another test has deleted, too."""
+    require(POSTGRES)
+    schemas = schemas_of_postgres()
+    return str(schemas.url(schemas.unused()))
+
+
 OF_SCHEDULES_SET_ASIDE = ("schedule_set_aside", "schedule_cron_invalid", "schedule_template_invalid")
 """What `Store.check` reports of a schedule that cannot be fired, which no single step does."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import backends
 import libpq
 import resonate_core as rc
 from integration.storage.test_open_transaction import scanned
@@ -16,10 +15,8 @@ TAKEN = 10  # by each claim
 
 
 @pytest.mark.parametrize("prepared", ["yes", "no"])
-def test_a_claim_reads_the_jobs_that_it_takes(prepared: str) -> None:
-    backends.require(backends.POSTGRES)
-    schemas = backends.schemas_of_postgres()
-    url = str(schemas.url(schemas.unused()))
+def test_a_claim_reads_the_jobs_that_it_takes(unused_postgres_url: str, prepared: str) -> None:
+    url = unused_postgres_url
     with rc.Store(f"{url}&prepared={prepared}&listen=no") as store, libpq.Connection(plain(url)) as other:
         for _ in range(2):
             store.jobs.enqueue_many("t", [{}] * HALF)

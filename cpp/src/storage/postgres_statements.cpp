@@ -285,8 +285,10 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
 const PostgresStatement& postgres_statement(PostgresQuery which) {
   static const auto all = [] {
     std::array<PostgresStatement, static_cast<std::size_t>(PostgresQuery::count)> made;
-    for (std::size_t at = 0; at < made.size(); ++at)
-      made[at] = {"s" + std::to_string(at), numbered(text_of(static_cast<PostgresQuery>(at), kEveryColumn))};
+    for (std::size_t at = 0; at < made.size(); ++at) {
+      const auto query = static_cast<PostgresQuery>(at);
+      if (columns_of(query).empty()) made[at] = {"s" + std::to_string(at), numbered(text_of(query, kEveryColumn))};
+    }
     return made;
   }();
   return all[static_cast<std::size_t>(which)];

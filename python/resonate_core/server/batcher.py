@@ -26,9 +26,9 @@ _log = logging.getLogger("resonate_core.server")
 
 #: The most requests of one transaction: more would delay the requests that wait for the next one.
 _MOST_REQUESTS = 1000
-#: Iterations of the loop between the replies to one transaction and the next transaction. In this time the clients that got a reply
-#: send their next requests, so that twice as many requests share one commit, which waits for the disk. A single request never waits.
-_ITERATIONS = 2
+#: Iterations of the loop between the replies to one transaction and the next transaction, if requests wait. In this time the clients
+#: that got a reply send their next requests, which take three iterations, so that twice as many requests share one commit.
+_ITERATIONS = 4
 #: The most requests of one transaction while internal steps are due: each request also runs some of these.
 _MOST_REQUESTS_BEHIND = 16
 #: The number of searches that run at once, beside the writer.

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 import pytest
 
-import backends
 import libpq
 import resonate_core as rc
 from postgres_urls import plain, schema_of
@@ -24,11 +23,8 @@ FEW = 12  # blocks: a page of each level of an index, and the row's
 
 
 @pytest.fixture
-def url() -> str:
-    """The URL of tables that no other test has used: rows that another test deleted would be read, too."""
-    backends.require(backends.POSTGRES)
-    schemas = backends.schemas_of_postgres()
-    return str(schemas.url(schemas.unused()))
+def url(unused_postgres_url: str) -> str:
+    return unused_postgres_url
 
 
 @pytest.fixture
