@@ -104,6 +104,7 @@ def run(number, counter):
 
 # It runs the model alone, so it shows something new only if the generator or the model has changed.
 @pytest.mark.full
+@pytest.mark.timeout(1800)
 def test_the_generator_reaches_everything_of_jobs():
     """Repeats until all cases are reached, normally after a few rounds; if many are needed, the generator got worse."""
     counter = Counter()

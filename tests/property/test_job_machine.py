@@ -20,7 +20,7 @@ SHARE = 0.5
 """The share of the profile's examples that run, so that CI stays short."""
 
 
-@pytest.mark.timeout(profiles.SECONDS + 600)
+@pytest.mark.timeout(profiles.SECONDS + 1800)
 @pytest.mark.parametrize(
     "base, share",
     # The second machine also finds what the first finds: it has the same store, and one in a file.

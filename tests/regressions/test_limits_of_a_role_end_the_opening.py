@@ -26,6 +26,7 @@ import resonate_core as rc
 from backends import PGBOUNCER, POSTGRES, require
 from command_line import run_command
 from postgres_schemas import without_children
+from resonate_core._core import schema_versions
 from resonate_core.calls.wakeup import Wakeup
 from tiers import chess
 
@@ -107,6 +108,7 @@ def test_all_limits_at_once(place: Place) -> None:
 def test_a_migration(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     url = place.of_role
     rc.Store(url).close()
+    *_, newest = schema_versions(url)
     older = (
         without_children("resonate")
         + "SET search_path TO resonate; DROP FUNCTION submit; DROP FUNCTION submission; UPDATE store_version SET version = 5"
@@ -117,7 +119,7 @@ def test_a_migration(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
         place.set("database", *place.limits)
         assert run_command(capsys, "migrate", "--db", url, "--dry-run", "--json").json["from"] == 5
         open_again()
-        assert run_command(capsys, "migrate", "--db", url, "--dry-run", "--json").json["from"] == 12
+        assert run_command(capsys, "migrate", "--db", url, "--dry-run", "--json").json["from"] == newest
 
 
 def test_opening_waits_for_one_that_makes_the_tables(place: Place) -> None:
