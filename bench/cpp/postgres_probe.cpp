@@ -58,7 +58,8 @@ void insert(PostgresConnection& connection, const std::vector<RowRef>& rows, std
       bind_new(columns, *rows[first]);
       bind_job(columns, *rows[first]);
     }
-    connection.run(postgres_statement(PostgresQuery::insert_rows), columns.parameters());
+    const WritingStatement& writing = writing_statement(PostgresQuery::insert_rows, columns.differing());
+    connection.run(writing.statement, columns.parameters(writing.arrays));
   }
 }
 
