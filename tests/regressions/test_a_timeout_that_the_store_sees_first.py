@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,20 @@ def far(store: rc.Store) -> Iterator[Callable[[int], Worker]]:
             worker.close()
 
 
+def pass_an_hour(clock: rc.ManualClock, begun: threading.Event) -> None:
+    assert begun.wait(60)
+    clock.advance(HOUR)
+
+
+def run_until_timeout(worker: Worker, workflow: Any, log: list[Any], meanwhile: Callable[[], None] = lambda: None) -> None:
+    """Runs the workflow until it has logged a reason, which must be the timeout."""
+    workflow.using(id="w").delay()
+    with worker:
+        meanwhile()
+        until(lambda: log)
+    assert log == ["timeout"]
+
+
 def test_a_heartbeat_tells_a_workflow(far: Callable[[int], Worker], clock: rc.ManualClock) -> None:
     worker = far(20)
     begun, log = threading.Event(), []
@@ -66,12 +81,7 @@ def test_a_heartbeat_tells_a_workflow(far: Callable[[int], Worker], clock: rc.Ma
         finally:
             log.append(current_job().reason)
 
-    w.using(id="w").delay()
-    with worker:
-        assert begun.wait(60)
-        clock.advance(HOUR)
-        until(lambda: log)
-    assert log == ["timeout"]
+    run_until_timeout(worker, w, log, lambda: pass_an_hour(clock, begun))
 
 
 def test_a_heartbeat_tells_a_function_and_not_those_without_a_timeout(
@@ -118,10 +128,7 @@ def test_a_record_tells_a_coroutine(far: Callable[[int], Worker], clock: rc.Manu
             log.append(current_job().reason)
             raise
 
-    w.using(id="w").delay()
-    with worker:
-        until(lambda: log)
-    assert log == ["timeout"]
+    run_until_timeout(worker, w, log)
 
 
 def test_a_record_tells_a_def(far: Callable[[int], Worker], clock: rc.ManualClock) -> None:
@@ -140,10 +147,7 @@ def test_a_record_tells_a_def(far: Callable[[int], Worker], clock: rc.ManualCloc
             log.append(cancelled.reason)
             raise
 
-    w.using(id="w").delay()
-    with worker:
-        until(lambda: log)
-    assert log == ["timeout"]
+    run_until_timeout(worker, w, log)
 
 
 def test_the_next_attempt_tells_the_one_before(far: Callable[[int], Worker], clock: rc.ManualClock) -> None:
@@ -166,9 +170,4 @@ def test_the_next_attempt_tells_the_one_before(far: Callable[[int], Worker], clo
             log.append(current_job().reason)
             raise
 
-    w.using(id="w").delay()
-    with worker:
-        assert begun.wait(60)
-        clock.advance(HOUR)
-        until(lambda: log)
-    assert log == ["timeout"]
+    run_until_timeout(worker, w, log, lambda: pass_an_hour(clock, begun))

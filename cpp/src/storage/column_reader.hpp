@@ -25,11 +25,7 @@ class Columns {
     if (number < 0 || number > std::int64_t{UINT32_MAX}) refuse_number(at_, number);
     return static_cast<std::uint32_t>(number);
   }
-  bool boolean() {
-    const std::int64_t number = integer();
-    if (number != 0 && number != 1) refuse_number(at_, number);
-    return number != 0;
-  }
+  bool boolean() { return one_of(true); }
   std::optional<std::int64_t> optional_integer() {
     return optional([](Source& source, int at) { return source.integer(at); });
   }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -291,7 +292,9 @@ const PostgresStatement& postgres_statement(PostgresQuery which) {
     }
     return made;
   }();
-  return all[static_cast<std::size_t>(which)];
+  const PostgresStatement& statement = all[static_cast<std::size_t>(which)];
+  if (statement.text.empty()) throw std::logic_error("a statement that takes columns is one of writing_statement()");
+  return statement;
 }
 
 // Each is planned on each connection, so there are few. Beyond them a statement with more arrays than are needed serves.

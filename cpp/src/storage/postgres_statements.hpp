@@ -71,7 +71,7 @@ enum class PostgresQuery : std::uint8_t {
   count  // of PostgresQuery
 };
 
-// A statement without columns_of(); the others are those of writing_statement().
+// A statement for which columns_of() is empty. For another one it throws std::logic_error: writing_statement() has it.
 const PostgresStatement& postgres_statement(PostgresQuery which);
 // A statement that takes the columns of columns_of() as arrays, as far as `arrays` has them, and the others as one value for all
 // rows.

@@ -242,8 +242,9 @@ class WorkerSession:
         limited = [each.context for each in self.executor.attempts(lost, held) if each.context.deadline is not None]
         self.executor.call_off(set(lost).difference(context.id for context in limited), held, "lost")
         reasons = await self._call(within(longest)(why_lost), self._client, limited) if limited else ()
-        for context, reason in zip(limited, reasons, strict=True):
-            self.executor.call_off([context.id], held, reason)
+        for reason in set(reasons):
+            ended = [context.id for context, its in zip(limited, reasons, strict=True) if its == reason]
+            self.executor.call_off(ended, held, reason)
 
     def _call_off_over(self, leases: OwnLeases) -> None:
         over = leases.over(self.loop.time())
