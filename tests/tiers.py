@@ -51,6 +51,7 @@ MODULES: dict[str, str] = {
     "integration/storage/test_copy_command.py": ALL,
     "integration/storage/test_notices.py": ALL,
     "integration/storage/test_open_transaction.py": ALL,
+    "integration/storage/test_plans.py": ALL,
     "integration/storage/test_pgbouncer.py": ALL,
     "integration/storage/test_postgres_commands.py": ALL,
     "integration/storage/test_postgres_faults.py": ALL,

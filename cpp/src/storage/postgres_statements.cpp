@@ -81,12 +81,28 @@ std::string insert_into(const std::string& table, std::span<const SqlColumn> col
   return "INSERT INTO " + table + " (" + list_of(columns) + ") SELECT " + rows.values(columns.size()) + rows.from();
 }
 
-// Updates columns of the rows that the last one of `given` names by `key`.
-std::string update_each(const std::string& table, std::span<const SqlColumn> columns, std::span<const SqlColumn> given,
-                        const std::string& key, ColumnSet arrays) {
-  const GivenRows rows(given, arrays);
-  return "UPDATE " + table + " AS p SET (" + list_of(columns) + ") = ROW (" + rows.values(columns.size()) + ")" + rows.from() +
-         " WHERE p." + key + " = " + rows.last();
+// The condition that a column has a value of the rows that a statement takes (`u`). The statement is to look those rows up in a
+// table, one by one. With an equation, the planner may walk through the whole table in the order of an index instead: it does so if
+// the table was empty when autovacuum came, although it has filled since. An array has no order, so there is no such plan.
+std::string is(const std::string& column, const std::string& taken) { return column + " = ANY (ARRAY[" + taken + "])"; }
+
+// The row of a table that `taken` names by the columns of a key, or none: its place, and the columns of `more`. If two indexes
+// share a column, the planner finds both equally good while the table is small, and may read all entries of the wrong one. The
+// order of the whole key leaves one index.
+std::string found_by(const std::string& table, const std::string& key, const std::string& taken, const std::string& more = {}) {
+  return "(SELECT * FROM (SELECT ctid AS place, " + key + more + " FROM " + table + " WHERE (" + key + ") >= (" + taken +
+         ") ORDER BY " + key + " LIMIT 1) AS first WHERE (" + key + ") = (" + taken + "))";
+}
+
+// The places of such rows, for all rows that the statement takes. Only for transactions that run alone: a row that another one
+// replaced would have another place.
+std::string places_of(const std::string& table, const std::string& key, const std::string& from, const std::string& taken) {
+  return "ctid = ANY (ARRAY(SELECT found.place FROM " + from + ", LATERAL " + found_by(table, key, taken) + " AS found))";
+}
+
+// Sets columns of a table, `p`, to the first values of rows.
+std::string update_columns(const std::string& table, std::span<const SqlColumn> columns, const GivenRows& rows) {
+  return "UPDATE " + table + " AS p SET (" + list_of(columns) + ") = ROW (" + rows.values(columns.size()) + ")";
 }
 
 // The server ends the transaction of a process that stands still, before other processes give up their wait for it. Exclusive
@@ -98,28 +114,6 @@ std::string lock(const std::string& wait) {
          "pg_advisory_xact_lock(" +
          std::string(kWriters) + "), set_config('lock_timeout', ?, true) FROM (SELECT FROM write_lock FOR UPDATE" + wait +
          ") AS first";
-}
-
-// The clock of the database, in ms.
-const std::string kClock = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-
-// Replaces the counters, and notes the batch of the writer. Without the row that this transaction has read, or if `and_only_if`
-// does not hold, the new version is NULL, which the table refuses.
-std::string store_counters(const std::string& and_only_if) {
-  return "WITH gone AS (DELETE FROM messages WHERE seq = ANY (?::bigint[]) RETURNING 1), noted AS (INSERT INTO writers (id, "
-         "batch) VALUES (?, ?)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?), old AS (DELETE FROM counters "
-         "WHERE version = ?" +
-         and_only_if +
-         " RETURNING version, messages) INSERT INTO counters (version, sequence, seen, dropped, jobs_made, messages, due_mark, "
-         "claim_marks, added_up, numbers_taken) SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM "
-         "clock_timestamp())::bigint % 1000000, ?, ?, ?, ?, (SELECT messages FROM old) + ? - (SELECT count(*) FROM gone), ?, ?, ?, "
-         "? RETURNING version, messages, " +
-         kClock;
-}
-
-std::string replace_schedules(ColumnSet arrays) {
-  return insert_into("schedules", kScheduleColumns, arrays) + " ON CONFLICT (id) DO UPDATE SET (" + list_of(kScheduleColumns) +
-         ") = ROW (" + list_of(kScheduleColumns, "excluded.") + ")";
 }
 
 // Question marks become $1, $2, ...
@@ -134,6 +128,53 @@ std::string numbered(std::string_view text) {
     }
   }
   return made;
+}
+
+// The rows of a range of an index. Here, too, the order of the whole key leaves one index; an equation would take its column out of
+// that order.
+std::string select_range(Index index) {
+  const IndexColumns& columns = kIndexColumns[place_of(index)];
+  if (!columns.text) return numbered(select_range("promises", index));
+  std::string key = columns.text;
+  std::string values = columns.queue ? "$2" : "$1";
+  if (columns.queue) {
+    key.append(", ").append(columns.queue);
+    values.append(", $1");
+  }
+  const std::string after = columns.queue ? "$3" : "$2";
+  const std::string limit = columns.queue ? "$4" : "$3";
+  return select_from("promises", kRowColumns) + columns.text + " IS NOT NULL AND (" + key + ", id) > (" + values + ", " + after +
+         ") AND (" + key + ") <= (" + values + ") ORDER BY " + key + ", id LIMIT " + limit;
+}
+
+// The clock of the database, in ms.
+const std::string kClock = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+// Replaces the counters, and notes the batch of the writer. Without the row that this transaction has read, or if `and_only_if`
+// does not hold, the new version is NULL, which the table refuses.
+std::string store_counters(bool drops, const std::string& and_only_if) {
+  const std::string gone = drops ? "gone AS (DELETE FROM messages WHERE " +
+                                       places_of("messages", "seq", "unnest(?::bigint[]) AS u (seq)", "u.seq") + " RETURNING 1), "
+                                 : "";
+  return "WITH " + gone +
+         "noted AS (INSERT INTO writers (id, batch) VALUES (?, ?)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?), "
+         "old AS (DELETE FROM counters WHERE version = ?" +
+         and_only_if +
+         " RETURNING version, messages) INSERT INTO counters (version, sequence, seen, dropped, jobs_made, messages, due_mark, "
+         "claim_marks, added_up, numbers_taken) SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM "
+         "clock_timestamp())::bigint % 1000000, ?, ?, ?, ?, (SELECT messages FROM old) + ?" +
+         (drops ? " - (SELECT count(*) FROM gone)" : "") + ", ?, ?, ?, ? RETURNING version, messages, " + kClock;
+}
+
+// Under the lock, nothing has changed since this process knew the state, and its instant is not too old.
+std::string if_known() {
+  return " AND coalesce(pg_sequence_last_value('shared_commits'), 0) = ? AND " + kClock +
+         " <= ? AND NOT EXISTS (SELECT FROM inbox WHERE status IS NULL)";
+}
+
+std::string replace_schedules(ColumnSet arrays) {
+  return insert_into("schedules", kScheduleColumns, arrays) + " ON CONFLICT (id) DO UPDATE SET (" + list_of(kScheduleColumns) +
+         ") = ROW (" + list_of(kScheduleColumns, "excluded.") + ")";
 }
 
 std::string text_of(PostgresQuery which, ColumnSet arrays) {
@@ -165,8 +206,9 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
              "length(asked.queue) || ' ' || asked.queue || asked.key, 0) AS number FROM unnest(?::text[], ?::text[]) AS asked "
              "(queue, key) ORDER BY number) SELECT pg_advisory_xact_lock(number) FROM keys";
     case PostgresQuery::count_holders:
-      return "SELECT count(*) FROM unnest(?::text[], ?::text[]) AS asked (queue, key) WHERE EXISTS (SELECT FROM promises WHERE "
-             "unique_key = asked.key COLLATE \"C\" AND promises.queue = asked.queue COLLATE \"C\")";
+      return "SELECT count((SELECT 1 FROM promises WHERE unique_key = asked.key COLLATE \"C\" AND promises.queue = asked.queue "
+             "COLLATE "
+             "\"C\" LIMIT 1)) FROM unnest(?::text[], ?::text[]) AS asked (queue, key)";
     case PostgresQuery::lock_claims: return select_range("promises", Index::claim) + " FOR UPDATE SKIP LOCKED";
     case PostgresQuery::count_claims:
       return "SELECT count(*) FROM (SELECT FROM promises WHERE queue = ? AND enqueued_at IS NOT NULL AND (priority, enqueued_at, "
@@ -189,11 +231,10 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
              "coalesce(pg_sequence_last_value('shared_commits'), 0) END, due_mark, claim_marks, added_up, numbers_taken, CASE WHEN "
              "has_sequence_privilege('job_numbers', 'USAGE') THEN coalesce(pg_sequence_last_value('job_numbers'), 0) END FROM "
              "counters ORDER BY version DESC LIMIT 1";
-    case PostgresQuery::store_counters: return store_counters("");
-    // Under the lock, nothing has changed since this process knew the state, and its instant is not too old.
-    case PostgresQuery::store_counters_if_known:
-      return store_counters(" AND coalesce(pg_sequence_last_value('shared_commits'), 0) = ? AND " + kClock +
-                            " <= ? AND NOT EXISTS (SELECT FROM inbox WHERE status IS NULL)");
+    case PostgresQuery::store_counters: return store_counters(false, "");
+    case PostgresQuery::store_counters_if_known: return store_counters(false, if_known());
+    case PostgresQuery::store_counters_and_drop: return store_counters(true, "");
+    case PostgresQuery::store_counters_and_drop_if_known: return store_counters(true, if_known());
     // Counted before the commit and under the lock: the next writer that is alone sees the number, and drops its earlier knowledge.
     case PostgresQuery::store_shared:
       return "WITH numbered AS MATERIALIZED (SELECT nextval('shared_commits') AS number), counted AS (INSERT INTO queue_deltas "
@@ -212,7 +253,8 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     // queue. An error ends a statement, and not the session.
     case PostgresQuery::session:
       return "SELECT set_config(name, setting, ?::boolean) FROM (VALUES ('search_path', ?), ('enable_seqscan', 'off'), "
-             "('enable_bitmapscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off'), "
+             "('enable_bitmapscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('enable_sort', 'off'), "
+             "('enable_incremental_sort', 'off'), ('jit', 'off'), "
              "('plan_cache_mode', 'force_generic_plan'), ('exit_on_error', 'off')) AS chosen (name, setting)";
     case PostgresQuery::load_rows: return rows + "id = ANY (?::text[])";
     case PostgresQuery::load_queues:
@@ -220,9 +262,15 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
              newest_body("wanted.name") + " AS newest";
     case PostgresQuery::load_schedules: return schedules + "id = ANY (?::text[])";
     case PostgresQuery::load_edges:
-      return edges + "(kind, owner, other) IN (SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[]))";
+      return "SELECT " + list_of(kInsertedEdges, "found.") +
+             " FROM unnest(?::bigint[], ?::text[], ?::text[]) AS u (kind, owner, "
+             "other), LATERAL " +
+             found_by("edges", "kind, owner, other", "u.kind, u.owner, u.other", ", seq, dialect, cancelled_with") + " AS found";
     case PostgresQuery::insert_rows: return insert_into("promises", kInserted, arrays);
-    case PostgresQuery::update_rows: return update_each("promises", kUpdated, kUpdatedById, "id", arrays);
+    case PostgresQuery::update_rows: {
+      const GivenRows rows(kUpdatedById, arrays);
+      return update_columns("promises", kUpdated, rows) + rows.from() + " WHERE " + is("p.id", rows.last());
+    }
     case PostgresQuery::delete_rows: return "DELETE FROM promises WHERE id = ANY (?::text[])";
     case PostgresQuery::count_rows: return "SELECT count(*) FROM promises";
     // The stored mark counts too, since a process learns it in the same round trip.
@@ -242,8 +290,8 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     case PostgresQuery::replace_hours:
       return insert_into("queue_hours", kHourColumns, arrays) + " ON CONFLICT (queue, hour) DO UPDATE SET body = excluded.body";
     case PostgresQuery::delete_hours:
-      return "DELETE FROM queue_hours USING unnest(?::text[], ?::bigint[]) AS ended (queue, kept_from) WHERE queue_hours.queue = "
-             "ended.queue COLLATE \"C\" AND queue_hours.hour < ended.kept_from";
+      return "DELETE FROM queue_hours USING unnest(?::text[], ?::bigint[]) AS u (queue, kept_from) WHERE " +
+             is("queue_hours.queue", "u.queue COLLATE \"C\"") + " AND queue_hours.hour < u.kept_from";
     case PostgresQuery::holders: return select_holders("promises");
     case PostgresQuery::replace_schedules: return replace_schedules(arrays);
     case PostgresQuery::delete_schedules: return "DELETE FROM schedules WHERE id = ANY (?::text[])";
@@ -254,15 +302,23 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     case PostgresQuery::edges_cancelled_with: return edges + "cancelled_with = ? AND owner > ? ORDER BY owner LIMIT ?";
     case PostgresQuery::insert_edges: return insert_into("edges", kInsertedEdges, arrays);
     case PostgresQuery::delete_edges:
-      return "DELETE FROM edges WHERE (kind, owner, seq) IN (SELECT * FROM unnest(?::bigint[], ?::text[], ?::bigint[]))";
+      return "DELETE FROM edges WHERE " + places_of("edges", "kind, owner, seq",
+                                                    "unnest(?::bigint[], ?::text[], ?::bigint[]) AS u (kind, owner, seq)",
+                                                    "u.kind, u.owner, u.seq");
     case PostgresQuery::messages: return messages + "seq > ? ORDER BY seq LIMIT ?";
-    case PostgresQuery::messages_to: return messages + "address = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case PostgresQuery::messages_to: return messages + "(address, seq) > ($1, $2) AND address <= $1 ORDER BY address, seq LIMIT $3";
     case PostgresQuery::messages_to_prefix: return messages + "(address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";
     case PostgresQuery::unblocks: return messages + "unblock_of IS NOT NULL AND seq > ? ORDER BY seq LIMIT ?";
-    case PostgresQuery::unblocks_of: return messages + "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
-    case PostgresQuery::load_messages: return messages + "seq = ANY (?::bigint[])";
+    case PostgresQuery::unblocks_of:
+      return messages +
+             "unblock_of IS NOT NULL AND (unblock_of, seq) > ($1, $2) AND unblock_of <= $1 ORDER BY unblock_of, seq LIMIT $3";
+    case PostgresQuery::load_messages: return messages + "seq = ANY (?::bigint[]) ORDER BY seq";
     case PostgresQuery::insert_messages: return insert_into("messages", kInsertedMessages, arrays);
-    case PostgresQuery::lease_messages: return update_each("messages", kLeaseColumns, kLeases, "seq", arrays);
+    case PostgresQuery::lease_messages: {
+      const GivenRows rows(kLeases, arrays);
+      return update_columns("messages", kLeaseColumns, rows) + (rows.from().empty() ? " FROM " : rows.from() + ", ") + "LATERAL " +
+             found_by("messages", "seq", rows.last()) + " AS found WHERE p.ctid = found.place";
+    }
     case PostgresQuery::waiting_submissions:
       return "SELECT number, CASE WHEN bytes <= ?::bigint THEN request END, bytes FROM (SELECT number, request, "
              "octet_length(request) AS bytes, sum(octet_length(request)) OVER (ORDER BY number) - octet_length(request) AS before "
@@ -273,9 +329,8 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     case PostgresQuery::delete_submissions: return "DELETE FROM inbox WHERE number = ANY (?::bigint[])";
     case PostgresQuery::refuse_submissions:
       return "UPDATE inbox SET status = u.status, error = u.error, request = CASE WHEN u.status = 413 THEN left(request, 1000) "
-             "ELSE "
-             "request END FROM unnest(?::bigint[], ?::bigint[], ?::text[]) AS u (number, "
-             "status, error) WHERE inbox.number = u.number";
+             "ELSE request END FROM unnest(?::bigint[], ?::bigint[], ?::text[]) AS u (number, status, error) WHERE " +
+             is("inbox.number", "u.number");
     case PostgresQuery::count: break;
   }
   return "";
@@ -322,8 +377,7 @@ const WritingStatement& writing_statement(PostgresQuery which, ColumnSet differi
 const PostgresStatement& postgres_range(Index index) {
   static const auto all = [] {
     std::array<PostgresStatement, kIndexes> made;
-    for (std::size_t at = 0; at < made.size(); ++at)
-      made[at] = {"r" + std::to_string(at), numbered(select_range("promises", static_cast<Index>(at)))};
+    for (std::size_t at = 0; at < made.size(); ++at) made[at] = {"r" + std::to_string(at), select_range(static_cast<Index>(at))};
     return made;
   }();
   return all[place_of(index)];

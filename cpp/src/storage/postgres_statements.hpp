@@ -26,6 +26,8 @@ enum class PostgresQuery : std::uint8_t {
   load_counters,  // with the server's instant, whether a submission waits, and the schema that the tables are found in
   store_counters,
   store_counters_if_known,
+  store_counters_and_drop,  // also messages
+  store_counters_and_drop_if_known,
   store_shared,  // what store_counters does, beside other writers
   last_batch,
   new_writer,

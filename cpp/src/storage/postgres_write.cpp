@@ -173,7 +173,9 @@ void PostgresStorage::send_changes(const Changes& changes) {
   const Counters& counters = changes.counters;
   PostgresParameters stored;
   const bool optimistic = access_ == Access::optimistic;
-  stored.integers(changes.messages_removed).integer(writer_).integer(batch_ + 1).integer(writer_).integer(batch_).integer(version_);
+  const bool drops = !changes.messages_removed.empty();
+  if (drops) stored.integers(changes.messages_removed);
+  stored.integer(writer_).integer(batch_ + 1).integer(writer_).integer(batch_).integer(version_);
   if (optimistic) stored.integer(known_.shared).integer(options_.clock ? saturating_add(counters.now, kLooksWithin) : kNever);
   stored.integer(counters.sequence).integer(counters.now).integer(counters.dropped).integer(counters.jobs);
   stored.integer(static_cast<std::int64_t>(changes.messages_added.size()));
@@ -181,7 +183,11 @@ void PostgresStorage::send_changes(const Changes& changes) {
   stored.integer(marks.due).text(marks.claims_text(changes));
   stored.integer(may_share_ ? seen_shared_ : folded_).integer(last_number_);
   ++batch_;
-  send(optimistic ? PostgresQuery::store_counters_if_known : PostgresQuery::store_counters, stored);
+  if (drops) {
+    send(optimistic ? PostgresQuery::store_counters_and_drop_if_known : PostgresQuery::store_counters_and_drop, stored);
+  } else {
+    send(optimistic ? PostgresQuery::store_counters_if_known : PostgresQuery::store_counters, stored);
+  }
 }
 
 void PostgresStorage::write(const Changes& changes) {
