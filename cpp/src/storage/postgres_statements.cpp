@@ -268,8 +268,8 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
              found_by("edges", "kind, owner, other", "u.kind, u.owner, u.other", ", seq, dialect, cancelled_with") + " AS found";
     case PostgresQuery::insert_rows: return insert_into("promises", kInserted, arrays);
     case PostgresQuery::update_rows: {
-      const GivenRows rows(kUpdatedById, arrays);
-      return update_columns("promises", kUpdated, rows) + rows.from() + " WHERE " + is("p.id", rows.last());
+      const GivenRows given(kUpdatedById, arrays);
+      return update_columns("promises", kUpdated, given) + given.from() + " WHERE " + is("p.id", given.last());
     }
     case PostgresQuery::delete_rows: return "DELETE FROM promises WHERE id = ANY (?::text[])";
     case PostgresQuery::count_rows: return "SELECT count(*) FROM promises";
@@ -315,9 +315,9 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     case PostgresQuery::load_messages: return messages + "seq = ANY (?::bigint[]) ORDER BY seq";
     case PostgresQuery::insert_messages: return insert_into("messages", kInsertedMessages, arrays);
     case PostgresQuery::lease_messages: {
-      const GivenRows rows(kLeases, arrays);
-      return update_columns("messages", kLeaseColumns, rows) + (rows.from().empty() ? " FROM " : rows.from() + ", ") + "LATERAL " +
-             found_by("messages", "seq", rows.last()) + " AS found WHERE p.ctid = found.place";
+      const GivenRows given(kLeases, arrays);
+      return update_columns("messages", kLeaseColumns, given) + (given.from().empty() ? " FROM " : given.from() + ", ") +
+             "LATERAL " + found_by("messages", "seq", given.last()) + " AS found WHERE p.ctid = found.place";
     }
     case PostgresQuery::waiting_submissions:
       return "SELECT number, CASE WHEN bytes <= ?::bigint THEN request END, bytes FROM (SELECT number, request, "
