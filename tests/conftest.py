@@ -104,23 +104,7 @@ TRACES = os.environ.get("RESONATE_TRACES")
 """A folder. The conformance tests record their stores in memory there, and the C++ tests replay the traces under the sanitizers."""
 
 
-NOT_RECORDED = (
-    "test_a_trace_runs_again",  # it records its store itself
-    # They put off a reclaim, which is no step: a trace does not say when.
-    "test_a_job_stays_while_who_awaited_it_has_not_ended",
-    "test_a_job_stays_while_its_unblock_is_on_its_way",
-    "test_a_job_keeps_what_had_ended_when_it_was_enqueued",
-    "test_a_job_keeps_what_it_waited_for_until_it_is_final",
-    "test_a_keeper_in_each_state_that_is_not_final",
-    "test_a_notified_task_that_is_gone_is_no_keeper",
-    "test_delete_waits_for_the_keepers",
-    "test_keepers_are_taken_from_the_front",
-    "test_ten_thousand_keepers_in_one_check",
-    "test_workflows_are_awaiters_as_ever",
-    "test_children_of_a_job_that_is_not_final_are_spared",
-    "test_in_each_state_that_is_not_final",
-    "test_what_prevents_it",
-)
+NOT_RECORDED = ("test_a_trace_runs_again",)  # it records its store itself
 
 
 def _record(store: Any, request: pytest.FixtureRequest, number: int) -> tuple[Path, Any]:

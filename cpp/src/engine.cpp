@@ -106,7 +106,7 @@ std::size_t Engine::run_steps(Transaction& transaction, Instant now, std::size_t
     if (!step) break;
     if (options_.check) require_properties(transaction.set, now, nullptr);
     if (trace_) transaction.events.push_back({{}, {}, *step, now});
-    if (fired) fired->push_back(*std::move(step));
+    if (fired && step->kind != StepKind::job_retention_put_off) fired->push_back(*std::move(step));
   }
   transaction.steps += taken;
   return taken;
@@ -344,6 +344,15 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
     allow_interrupt(Pause::working);
     if (left == Submitted::long_work) storage_->let_others_write();
   }
+}
+
+void Engine::repeat_step(Instant now) {
+  std::lock_guard lock(mutex_);
+  Scope transaction(*this, Access::write);
+  const Instant at = observe_instant(transaction->set, now, options_);
+  run_steps(*transaction, at, 1);
+  commit(*transaction);
+  move_clock(at);
 }
 
 std::optional<Instant> Engine::next_due() {

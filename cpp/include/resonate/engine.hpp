@@ -96,6 +96,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Runs the steps due at `now`, at most `limit`. It uses several short transactions; an interrupt between two of them keeps the
   // committed ones. Error (invalid): `now` is earlier than an instant already seen.
   std::vector<Fired> tick(std::optional<Instant> now = {}, std::size_t limit = SIZE_MAX);
+  // Runs at most one step that is due at `now`, for replay: of those that only a recording has, too.
+  void repeat_step(Instant now);
   // Returns the next instant at which a step is due, at least the last instant that the store has seen.
   std::optional<Instant> next_due();
 

@@ -352,9 +352,10 @@ enum class StepKind : std::uint8_t {
   job_timeout,
   job_retention,
   schedule_set_aside,
-  cancel_drain
+  cancel_drain,
+  job_retention_put_off  // something still refers to the job: only a recording has it
 };
-inline constexpr std::size_t kStepKinds = 14;
+inline constexpr std::size_t kStepKinds = 15;
 std::string_view name_of(StepKind kind) noexcept;
 
 struct Fired {

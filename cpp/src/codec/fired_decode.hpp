@@ -51,7 +51,8 @@ void decode_fired_detail(const Node& node, const Path& at, Fired& fired) {
     case StepKind::job_expiry:
     case StepKind::job_lease:
     case StepKind::job_timeout:
-    case StepKind::job_retention: break;
+    case StepKind::job_retention:
+    case StepKind::job_retention_put_off: break;
   }
 }
 

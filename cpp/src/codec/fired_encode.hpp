@@ -37,7 +37,8 @@ void encode_fired_detail(Sink& sink, const Fired& fired) {
     case StepKind::job_expiry:
     case StepKind::job_lease:
     case StepKind::job_timeout:
-    case StepKind::job_retention: break;
+    case StepKind::job_retention:
+    case StepKind::job_retention_put_off: break;
   }
   sink.end_object();
 }

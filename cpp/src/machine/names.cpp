@@ -8,9 +8,10 @@ namespace resonate {
 namespace {
 constexpr std::string_view kPromiseStates[] = {"pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout"};
 constexpr std::string_view kTaskStates[] = {"none", "pending", "acquired", "suspended", "halted", "fulfilled"};
-constexpr std::string_view kSteps[] = {"promise_timeout", "listener_drain", "callback_drain",     "lease_expiry", "dispatch",
-                                       "schedule",        "job_ready",      "job_batch",          "job_expiry",   "job_lease",
-                                       "job_timeout",     "job_retention",  "schedule_set_aside", "cancel_drain"};
+constexpr std::string_view kSteps[] = {
+    "promise_timeout", "listener_drain", "callback_drain",     "lease_expiry", "dispatch",
+    "schedule",        "job_ready",      "job_batch",          "job_expiry",   "job_lease",
+    "job_timeout",     "job_retention",  "schedule_set_aside", "cancel_drain", "job_retention_put_off"};
 static_assert(std::size(kSteps) == kStepKinds);
 
 struct StateNames {

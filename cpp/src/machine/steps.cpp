@@ -71,17 +71,18 @@ Fired end_gathering(WorkingSet& set, WorkingSet::Entry& leader, Instant now) {
 }
 
 // Deletes a finished job: first its family, one row each step. If an undelivered unblock, an unfinished awaiter or a keeper still
-// needs what is next, schedules another attempt instead; that is not a step.
-std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
+// needs what is next, schedules another attempt instead.
+Fired reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   constexpr Duration kSoonest = 1000;
   constexpr Duration kLatest = 3'600'000;
   WorkingSet::Entry* const first = first_to_remove(set, entry, now);
   if (!first) {
     const Duration waited = saturating_sub(now, entry.now->settled_at);
     const Duration pause = is_too_young(*entry.now, now) ? 1 : std::clamp(waited, kSoonest, kLatest);
+    Fired fired = fired_by(StepKind::job_retention_put_off, *entry.now, entry.now->job->reclaim_at, now);
     edit_job(set.edit(entry)).reclaim_at = saturating_add(now, pause);
     set.touched(entry);
-    return std::nullopt;
+    return fired;
   }
   Fired fired = fired_by(StepKind::job_retention, *first->now, entry.now->job->reclaim_at, now);
   remove_row(set, *first);
@@ -241,9 +242,7 @@ std::optional<Fired> run_step(WorkingSet& set, Instant now, const Options& optio
           continue;
         }
         return time_out(set, entry, now);
-      case DueKind::retention:
-        if (std::optional<Fired> gone = reclaim(set, entry, now)) return gone;
-        continue;
+      case DueKind::retention: return reclaim(set, entry, now);
       case DueKind::lease:
       case DueKind::dispatch:
         if (entry.now->job && entry.now->job->group_state) return end_gathering(set, entry, now);

@@ -192,7 +192,7 @@ class Replayer {
         take(line);
       } else if (is_step(line.kind)) {
         // One step: during a long tick, other requests may run between its steps, and have the next lines.
-        (void)engine_->tick(line.now, 1);
+        engine_->repeat_step(line.now);
       } else {
         apply(line);
       }

@@ -22,6 +22,7 @@ _STEPS = {
     "job_lease": "the lease of job {id} expires",
     "job_ready": "job {id} becomes runnable",
     "job_retention": "job {id} is deleted: its retention has ended",
+    "job_retention_put_off": "job {id} stays, although its retention has ended: something refers to it",
     "job_timeout": "the attempt of job {id} times out",
     "lease_expiry": "the lease of task {id} expires",
     "listener_drain": "the listeners of {id} are notified",

@@ -26,6 +26,7 @@ _TEXTS = {
     "job_ready": "job {id} becomes pending",
     "job_batch": "the batch of job {id} is ready",
     "job_retention": "job {id} is deleted",
+    "job_retention_put_off": "job {id} stays: something refers to it",
 }
 
 
