@@ -47,9 +47,10 @@ def test_without_an_id(client: JobClient) -> None:
 
 
 def test_tags_of_its_own(client: JobClient) -> None:
-    running(client, tags={"resonate:origin": "root", "resonate:prefix": "root", "resonate:branch": "other"})
+    running(client, tags={"resonate:origin": "root", "resonate:prefix": "ids", "resonate:branch": "other"})
     own = {"resonate:scope": "mine", "team": "blue"}
-    assert client.child("c", J, now=2, tags=own).must()["job"]["tags"] == {**lineage(J, "c", "root"), **own}
+    inherited = {**lineage(J, "c", "root"), "resonate:prefix": "ids"}
+    assert client.child("c", J, now=2, tags=own).must()["job"]["tags"] == {**inherited, **own}
 
 
 def test_the_tag_alone_makes_no_child(client: JobClient) -> None:

@@ -45,13 +45,13 @@ bool is_child_of(const Row& row, std::string_view job) noexcept {
 }
 
 void add_lineage(StringMap& tags, const Row& parent, const std::string& id, bool begins_branch) {
-  const std::string* const given = parent.promise_spec->tags.find("resonate:origin");
-  const std::string& origin = given ? *given : parent.id();
   const auto add = [&tags](const char* name, const std::string& value) {
     if (!tags.find(name)) tags.set(name, value);
   };
-  add("resonate:origin", origin);
-  add("resonate:prefix", origin);
+  for (const char* const inherited : {"resonate:origin", "resonate:prefix"}) {
+    const std::string* const given = parent.promise_spec->tags.find(inherited);
+    add(inherited, given ? *given : parent.id());
+  }
   add("resonate:parent", parent.id());
   add("resonate:branch", begins_branch ? id : parent.id());
   add("resonate:scope", begins_branch ? "global" : "local");
