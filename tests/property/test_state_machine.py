@@ -20,7 +20,7 @@ from property.machine import PostgresAndModel, StoreAndModel, TwoStoresAndModel
 from property.statistics import RUNS
 
 
-@pytest.mark.timeout(profiles.SECONDS + 600)
+@pytest.mark.timeout(profiles.SECONDS + 1800)
 @pytest.mark.parametrize(
     "rules, base, share",
     # The second machine also finds what the first finds: it has the same store, and one in a file.
