@@ -108,7 +108,7 @@ void KnownState::keep_callbacks(const Changes& changes) {
 }
 
 void KnownState::forget_callbacks() {
-  callbacks_.clear();
+  callbacks_ = decltype(callbacks_)();  // clear() would keep its buckets, see RowCache::clear
   callbacks_kept_ = 0;
 }
 
