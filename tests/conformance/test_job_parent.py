@@ -186,6 +186,17 @@ def test_a_step_may_become_a_job(client: JobClient) -> None:
     sound(client)
 
 
+@pytest.mark.parametrize("which", [{"id": "j:a"}, {"state": "pending"}], ids=["its id", "a filter"])
+def test_a_step_that_became_a_job_and_is_deleted(client: JobClient, which: dict[str, str]) -> None:
+    """Its job counts it no longer, so that it may be deleted itself."""
+    running(client)
+    client.record("a", id=J, now=2).must()
+    client.enqueue("j:a", now=3).must()
+    client.send("job.delete", which, 4).must()
+    assert ids(client) == [] and "steps" not in client.job(J)
+    sound(client)
+
+
 # --- refusals -----------------------------------------------------------------------------------------------------------
 # fmt: off
 REFUSED: dict[str, tuple[dict[str, Any], int]] = {

@@ -145,7 +145,7 @@ void Machine::delete_job(Entry& entry) {
     leave_group(set_, entry);
     leave_awaits(set_, entry);
     for (const RowRef& message : messages_of(*entry.now, kMostMessages)) remove_row(set_, *set_.follow(message->id()));
-    return remove_job(set_, entry);
+    return remove_row(set_, entry);
   }
   mark_deleted(set_, entry, now_);
 }
