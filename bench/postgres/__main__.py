@@ -17,7 +17,7 @@ from pathlib import Path
 from ..http import load
 from ..report import also_measured, machine, probe_figures, table, verdict
 from ..targets import Target
-from . import held, http, workers
+from . import TURNS, held, http, workers
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 
@@ -64,18 +64,18 @@ def main() -> int:
         figures = probe_figures(arguments.probe, database("bench"), str(arguments.jobs))
         if not no_http:
             figures |= http.figures(database("http"), Path(folder), arguments.rounds, arguments.seconds)
-        for name, turn in workers.turns(arguments.rounds):
-            own = database(f"{name.lower()}{turn}")
-            if name == "Worker":
-                found: dict[str, float] | str = {"rate": workers.ours(own)}
-            elif name == "River":
-                found = river if isinstance(river, str) else workers.river(river, own)
-            else:
-                found = workers.procrastinate(arguments.peers_python, own)
-            if isinstance(found, str):
-                said.append(found)
-            else:
-                figures[f"PostgreSQL {name}"] = max(found["rate"], figures.get(f"PostgreSQL {name}", 0.0))
+        for turn in range(TURNS * arguments.rounds):
+            rates = {
+                "Worker": {"rate": workers.ours(database(f"worker{turn}"))},
+                "River": river if isinstance(river, str) else workers.river(river, database(f"river{turn}")),
+            }
+            if turn < arguments.rounds:
+                rates["procrastinate"] = workers.procrastinate(arguments.peers_python, database(f"procrastinate{turn}"))
+            for name, found in rates.items():
+                if isinstance(found, str):
+                    said.append(found)
+                else:
+                    figures[f"PostgreSQL {name}"] = max(found["rate"], figures.get(f"PostgreSQL {name}", 0.0))
         figures |= held.figures(database("held"), server.url("held"), arguments.held)
     held_against = [*targets(arguments.jobs), *([] if no_http else http.targets())]
     held_against += [*workers.targets(figures), *held.targets(arguments.held)]

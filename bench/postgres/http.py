@@ -10,11 +10,10 @@ from pathlib import Path
 from ..http.load import WORKS, Load, run
 from ..http.servers import Server, cores
 from ..targets import Target
+from . import TURNS
 
 FILE = "SQLite full"
 CONNECTIONS = 64
-#: One server and two servers are measured so often in each round, in turns: what else the machine does moves their ratio.
-_TURNS = 3
 
 
 def targets() -> list[Target]:
@@ -58,7 +57,7 @@ def figures(url: str, folder: Path, rounds: int, seconds: float) -> dict[str, fl
                 for name in (FILE, "PostgreSQL"):
                     load = run(running[name], work, CONNECTIONS, seconds)
                     keep(f"HTTP {name} {work} at {CONNECTIONS}", load.rate)
-            for _ in range(_TURNS):
+            for _ in range(TURNS):
                 keep(_processor_time("one server"), run(running["PostgreSQL"], "create", CONNECTIONS, seconds).cpu, min)
                 both = _together([running["PostgreSQL"], running["second"]], seconds)
                 rate = sum(load.rate for load in both)

@@ -9,7 +9,6 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import resonate_core as rc
@@ -20,8 +19,6 @@ from ..jobs.calls import PAYLOAD, TYPE, enqueue_all
 from ..targets import Target
 
 JOBS = {"Worker": 20_000, "River": 20_000, "procrastinate": 3_000}
-#: How often each runs in a round. A run of the first two takes 1 s, so what else the machine does moves their ratio.
-_TURNS = {"Worker": 3, "River": 3, "procrastinate": 1}
 #: Jobs that run at once.
 AT_ONCE = 100
 _HERE = Path(__file__).parent
@@ -34,14 +31,6 @@ def targets(found: dict[str, float]) -> list[Target]:
     return [
         Target("PostgreSQL Worker", reach, f"PostgreSQL {name}") for name, reach in reaches.items() if f"PostgreSQL {name}" in found
     ]
-
-
-def turns(rounds: int) -> Iterator[tuple[str, int]]:
-    """Who runs, in turns, and for which time."""
-    for number in range(rounds * max(_TURNS.values())):
-        for name, often in _TURNS.items():
-            if number < rounds * often:
-                yield name, number
 
 
 def ours(url: str) -> float:
