@@ -52,6 +52,14 @@ def test_one_line_and_a_status(name: str, capsys: pytest.CaptureFixture[str]) ->
             assert ran.code == Exit.UNREACHABLE and ran.error["exit"] == 3
 
 
+def test_the_job_of_a_schedule_is_null(capsys: pytest.CaptureFixture[str]) -> None:
+    schedule = {**rc.Store(clock=rc.ManualClock()).schedules.create("s", "* * * * *", promise_timeout=1000).to_dict(), "job": None}
+    for command, data in ((["get", "s"], {"schedule": schedule}), (["search"], {"schedules": [schedule]})):
+        with enemy(with_data(data)) as server:
+            ran = run_command(capsys, "schedules", *command, "--url", server.url)
+        assert ran.code == 0 and "* * * * *" in ran.out, ran.err
+
+
 def test_instants_far_away_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     promise = {**PROMISE, "createdAt": -(2**63), "timeoutAt": NEVER, "settledAt": -1, "state": "resolved"}
     with enemy(with_data({"promise": promise})) as server:

@@ -26,14 +26,14 @@ def _show(out: Output, data: dict[str, Any]) -> None:
         out.json(data)
         return
     shown = dict(data["schedule"])
-    order = order_text(shown.pop("job", {}))
+    order = order_text(shown.pop("job", None) or {})
     out.record(shown | {f"job.{name}": value for name, value in order.items()}, "schedule")
 
 
 def _show_many(out: Output, data: dict[str, Any]) -> None:
     """Print the schedules of a search. If a schedule enqueues jobs, its member `job` is printed as the type of these jobs."""
     if not out.as_json:
-        typed = [{**one, "job": one["job"]["type"]} if "job" in one else one for one in data["schedules"]]
+        typed = [{**one, "job": one["job"]["type"]} if one.get("job") else one for one in data["schedules"]]
         data = {**data, "schedules": typed}
     out.answer(data)
 
