@@ -33,6 +33,8 @@ _MOST_HELD = 10_000
 _ADDRESSES_AT_ONCE, _ADDRESSES_PER_MESSAGE = 1000, 10
 #: Seconds after which further addresses of a host are read, if the last ones had no messages.
 _NEXT_ADDRESSES = 1.0
+#: Seconds after which a delivery that is still under way at the end is cancelled again.
+_CANCELLED_AGAIN = 1.0
 
 
 class _Pause:
@@ -273,9 +275,11 @@ class Push:
 
     async def close(self) -> None:
         """Cancel deliveries under way: unblocks stay in the store, the dispatch timer repeats executes."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # More than once: on Python 3.10 a cancellation may be lost if the scope around what it interrupts ends at that moment.
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait(list(self._tasks), timeout=_CANCELLED_AGAIN)
         self._places.close()
         await self._client.close()
 
