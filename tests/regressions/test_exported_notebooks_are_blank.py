@@ -144,5 +144,6 @@ def test_outside_of_a_notebook_the_other_forms_are_shown(form: str) -> None:
     if form == "explore":
         pytest.importorskip("anywidget")
     shown: Any = rc.diff(store, store.fork()) if form == "diff" else getattr(rc.display, form)(store)
-    with pytest.raises(NotImplementedError):  # by this IPython knows that it is to show another form
+    # A display method refuses with this error; IPython then shows another form of the object.
+    with pytest.raises(NotImplementedError):
         shown._ipython_display_()

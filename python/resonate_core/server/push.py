@@ -279,7 +279,7 @@ class Push:
         while self._tasks:
             for task in self._tasks:
                 task.cancel()
-            await asyncio.wait(list(self._tasks), timeout=_CANCELLED_AGAIN)
+            await asyncio.wait(self._tasks, timeout=_CANCELLED_AGAIN)
         self._places.close()
         await self._client.close()
 
