@@ -72,7 +72,7 @@ class Proxy(Relay):
         cut: How many bytes of the answers to the commit the client still gets. None: the commit does not reach the server.
     """
 
-    COMMIT = b"COMMIT\0"
+    COMMIT = b"COMMIT\0"  # the name of the prepared statement, and without one its text
 
     def __init__(self, url: str, cut: int | None) -> None:
         self.cut = cut

@@ -31,6 +31,25 @@ MUTANTS = [
         "false",
     ),
     Mutant(
+        "beside others a job that this process has written is not locked",
+        "storage",
+        'ORDER BY id " «"FOR UPDATE"»;',
+        '""',
+    ),
+    Mutant(
+        "beside others a job is as this process wrote it, although another one has written it since",
+        "storage",
+        "if (row != found.end() && «row->second == one.transaction») {",
+        "true",
+    ),
+    Mutant(
+        "beside others a job stays as this process wrote it after the process was alone",
+        "storage",
+        "«written_.forget(changes);»",
+        "",
+        statement=True,
+    ),
+    Mutant(
         "beside others a claim begins at a mark that was lowered meanwhile",
         "storage",
         "again = again || «stored_claim_mark(claim.queue) < locked.from»",

@@ -128,8 +128,8 @@ MUTANTS = [
     Mutant(
         "a writer that shares does not lock its rows",
         "storage",
-        'rows + «"id = ANY ($1::text[]) AND enqueued_at IS NULL ORDER BY id FOR UPDATE) SELECT "»',
-        '"id = ANY ($1::text[]) AND enqueued_at IS NULL ORDER BY id) SELECT "',
+        '«" FROM promises WHERE id = ANY ($1::text[]) AND enqueued_at IS NULL ORDER BY id FOR UPDATE) SELECT "»',
+        '" FROM promises WHERE id = ANY ($1::text[]) AND enqueued_at IS NULL ORDER BY id) SELECT "',
     ),
     Mutant(
         "a writer that shares does not keep out who must be alone",

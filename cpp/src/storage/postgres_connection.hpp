@@ -35,12 +35,20 @@ class PostgresError : public std::runtime_error {
   std::string state_;
 };
 
+// A statement; it is prepared on each connection at its first use.
+struct PostgresStatement {
+  std::string name;
+  std::string text;  // parameters are $1, $2, ...
+};
+
 // Begins a transaction that writes. Each of its statements must see the last commit, whatever level the role or the database begins
 // with: after the wait for the writer before it, the snapshot of a whole transaction is outdated.
-inline constexpr const char* kBeginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED";
+inline const PostgresStatement kBeginWrite{"begin_write", "BEGIN ISOLATION LEVEL READ COMMITTED"};
 
 // Begins a transaction that reads what others write meanwhile as of one instant.
-inline constexpr const char* kBeginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+inline const PostgresStatement kBeginRead{"begin_read", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
+
+inline const PostgresStatement kCommit{"COMMIT", "COMMIT"};
 
 // How often something is tried that a limit of time of the role can end before it is lifted. A limit of 1 ms, the least that there
 // is, ends one try in some hundred.
@@ -81,12 +89,6 @@ struct PostgresAddress {
 // Refuses to open a store: Error (storage), which names it.
 [[noreturn]] void refuse_store(const PostgresAddress& address, const std::string& why);
 
-// A statement; it is prepared on each connection at its first use.
-struct PostgresStatement {
-  std::string name;
-  std::string text;  // parameters are $1, $2, ...
-};
-
 // As DatabaseCounts, for all connections of this process.
 struct ConnectionCounts {
   std::atomic<std::int64_t> open_connections = 0;
@@ -119,9 +121,9 @@ class PostgresConnection {
   void push();
   // Adds the begin of a transaction to the next round trip, and behind a pooler statements that lift the limits of time for it: so
   // few that only a limit of a few ms can end them.
-  void send_begin(const char* begin);
+  void send_begin(const PostgresStatement& begin);
   // Begins a transaction in a round trip of its own, and tries it again if a limit of time has ended that.
-  void begin(const char* begin);
+  void begin(const PostgresStatement& begin);
   // Sends a statement at once and does not wait for its result. The next run() discards it, or behind a pooler the next send().
   void post(const char* text);
   // Sends what was added, and returns the results in order. Throws PostgresError for the first statement that failed; the

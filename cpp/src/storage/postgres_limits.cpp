@@ -52,14 +52,14 @@ void PostgresConnection::lift_limits(const PostgresAddress& address) {
   }
 }
 
-void PostgresConnection::send_begin(const char* begin) {
+void PostgresConnection::send_begin(const PostgresStatement& begin) {
   send(begin);
   if (prepares_) return;
   send_no_limits(Scope::transaction);
   send("SET LOCAL search_path TO pg_catalog, pg_temp");  // until the store sets its own: the pooler's may be of another client
 }
 
-void PostgresConnection::begin(const char* begin) {
+void PostgresConnection::begin(const PostgresStatement& begin) {
   for (int left = kTriesWithinLimits;; --left) {
     try {
       send_begin(begin);

@@ -58,13 +58,23 @@ void PostgresLookups::send(PostgresConnection& connection) const {
   if (!numbers_.empty()) connection.send(postgres_statement(PostgresQuery::load_messages), PostgresParameters().integers(numbers_));
 }
 
-void PostgresLookups::send_locking(PostgresConnection& connection, bool of_jobs) const {
-  if (!ids_.empty()) connection.send(postgres_statement(PostgresQuery::lock_rows), PostgresParameters().texts(ids_));
-  if (of_jobs) connection.send(postgres_statement(PostgresQuery::queues_of_rows), PostgresParameters().texts(names_).texts(ids_));
+void PostgresLookups::send_locking(PostgresConnection& connection, bool of_jobs, const WrittenRows& written) {
+  written_.clear();
+  for (const std::string_view id : ids_)
+    if (const WrittenRows::One* const one = written.find(id)) written_.push_back(*one);
+  const bool all = written_.size() == ids_.size();
+  if (!all) written_.clear();
+  if (!ids_.empty())
+    connection.send(postgres_statement(all ? PostgresQuery::lock_written : PostgresQuery::lock_rows),
+                    PostgresParameters().texts(ids_));
+  if (!of_jobs) return;
+  for (const WrittenRows::One& one : written_) names_.push_back(one.row->job->spec->queue);
+  const std::vector<std::string_view> unknown = all ? std::vector<std::string_view>() : ids_;
+  connection.send(postgres_statement(PostgresQuery::queues_of_rows), PostgresParameters().texts(names_).texts(unknown));
 }
 
-// Without `known`: the counts of the queues lack their deltas.
-void PostgresLookups::take_locked(std::span<const PostgresResult> results, bool of_jobs) {
+// The counts of the queues lack their deltas.
+bool PostgresLookups::take_locked(std::span<const PostgresResult> results, bool of_jobs, WrittenRows& written) {
   if (of_jobs) {
     const PostgresResult& queues = results.back();
     for (int at = 0; at < queues.rows(); ++at) {
@@ -74,9 +84,30 @@ void PostgresLookups::take_locked(std::span<const PostgresResult> results, bool 
     }
     results = results.first(results.size() - 1);
   }
-  if (!ids_.empty())
+  bool same = true;
+  if (!written_.empty()) {
+    same = take_written(results.back(), written);
+  } else if (!ids_.empty()) {
     for (int at = 0; at < results.back().rows(); ++at) note(read_row(results.back().row(at)));
+  }
   forget_listed();
+  return same;
+}
+
+bool PostgresLookups::take_written(const PostgresResult& result, WrittenRows& written) {
+  std::unordered_map<std::string, std::int64_t, TextHash, std::equal_to<>> found;
+  for (int at = 0; at < result.rows(); ++at) found.emplace(result.row(at).text(0), result.row(at).integer(1));
+  bool same = true;
+  for (const WrittenRows::One& one : written_) {
+    const auto row = found.find(one.row->id());
+    if (row != found.end() && row->second == one.transaction) {
+      note(one.row);
+    } else {
+      written.forget(one.row->id());
+      same = false;
+    }
+  }
+  return same;
 }
 
 void PostgresLookups::take(std::span<const PostgresResult> results, KnownState& known) {
@@ -124,6 +155,7 @@ bool PostgresLookups::take_absent() {
 void PostgresLookups::forget_listed() {
   for (auto* listed : {&ids_, &names_, &schedule_ids_, &edge_owners_, &edge_others_}) listed->clear();
   for (auto* listed : {&edge_kinds_, &numbers_}) listed->clear();
+  written_.clear();
 }
 
 void PostgresLookups::fill(const Lookups& records) const {

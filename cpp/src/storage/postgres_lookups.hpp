@@ -13,6 +13,7 @@
 #include "machine/text_hash.hpp"
 #include "storage/known_state.hpp"
 #include "storage/postgres_connection.hpp"
+#include "storage/written_rows.hpp"
 
 namespace resonate {
 
@@ -29,13 +30,13 @@ class PostgresLookups {
   }
   // Adds the statements that load what is listed to the next round trip.
   void send(PostgresConnection& connection) const;
-  // The same for a transaction that shares: it locks the rows. `of_jobs`: it also loads the queues of the rows that are jobs. There
-  // must be no other records.
-  void send_locking(PostgresConnection& connection, bool of_jobs) const;
+  // The same for a transaction that shares: it locks the rows. If all of them are `written`, it does not read them. `of_jobs`: it
+  // also loads the queues of the rows that are jobs. There must be no other records.
+  void send_locking(PostgresConnection& connection, bool of_jobs, const WrittenRows& written);
   // Takes their results, the last ones of a round trip, and empties the list.
   void take(std::span<const PostgresResult> results, KnownState& known);
-  // The same for those of send_locking().
-  void take_locked(std::span<const PostgresResult> results, bool of_jobs);
+  // The same for those of send_locking(). If a row is not as it was written, it is forgotten, and the result is false.
+  [[nodiscard]] bool take_locked(std::span<const PostgresResult> results, bool of_jobs, WrittenRows& written);
   // Takes the listed rows for absent, and empties the list. Returns false if other records are listed: nothing is known of them.
   bool take_absent();
   // Adds a row that the transaction has found otherwise.
@@ -50,6 +51,7 @@ class PostgresLookups {
 
  private:
   void forget_listed();
+  bool take_written(const PostgresResult& result, WrittenRows& written);
 
   using EdgeKey = std::tuple<EdgeKind, std::string, std::string>;
   // The loaded records by key; null if a record does not exist.
@@ -66,6 +68,7 @@ class PostgresLookups {
   std::vector<std::string_view> edge_owners_;
   std::vector<std::string_view> edge_others_;
   std::vector<std::int64_t> numbers_;
+  std::vector<WrittenRows::One> written_;  // all rows of ids_, or none
 };
 
 }  // namespace resonate

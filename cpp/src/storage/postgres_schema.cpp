@@ -112,7 +112,7 @@ std::optional<std::int64_t> version_in_transaction(PostgresConnection& connectio
 
 // Runs the body in a transaction, whose limits of time are lifted behind a pooler, too. The body commits it if it changes anything.
 template <class Body>
-auto in_transaction(PostgresConnection& connection, const char* begin, Body body) {
+auto in_transaction(PostgresConnection& connection, const PostgresStatement& begin, Body body) {
   connection.begin(begin);
   try {
     return body();
@@ -130,7 +130,7 @@ auto in_transaction(PostgresConnection& connection, const char* begin, Body body
 std::optional<std::int64_t> found_schema_version(PostgresConnection& connection, const PostgresAddress& address) {
   return in_transaction(connection, kBeginRead, [&] {
     const std::optional<std::int64_t> version = version_in_transaction(connection, address);
-    connection.run("COMMIT");
+    connection.run(kCommit);
     return version;
   });
 }
@@ -172,7 +172,7 @@ std::string prepare_postgres_schema(PostgresConnection& connection, const Postgr
     connection.send(set_version.c_str());
     (void)connection.run();
     std::string note = takes_right ? lost_right_to_submit(connection, address) : std::string();
-    connection.run("COMMIT");
+    connection.run(kCommit);
     return note;
   });
 }

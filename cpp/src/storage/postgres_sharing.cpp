@@ -53,7 +53,8 @@ std::size_t PostgresStorage::send_shared_begin(const JobLookups& jobs) {
     // Its snapshot is a later one: it has all that earlier transactions with these locks have made.
     holders = send(PostgresQuery::count_holders, PostgresParameters().texts(queues).texts(keys));
   }
-  lookups_.send_locking(*connection_, jobs.any);
+  // Behind a pooler another server may run this transaction: its numbers are not those of the last one.
+  lookups_.send_locking(*connection_, jobs.any, address_.prepared ? written_ : WrittenRows());
   for (const ClaimLookup& claim : jobs.claims) {
     FirstJobs locked{.most = claim.most, .from = stored_claim_mark(claim.queue)};
     PostgresParameters parameters;
@@ -91,7 +92,7 @@ void PostgresStorage::take_shared_begin(std::span<const PostgresResult> results,
     left = left.subspan(2);
   }
   if (again) run_again(false);
-  lookups_.take_locked(results.first(results.size() - claims), jobs.any);
+  if (!lookups_.take_locked(results.first(results.size() - claims), jobs.any, written_)) run_again(false);
   for (const auto& [id, row] : lookups_.rows())
     if (row && index_key<Index::claim>(*row)) run_again(true);  // not locked
   // Whose counts decide which jobs are claimed: they lack the deltas.
@@ -207,8 +208,9 @@ void PostgresStorage::send_shared(const Changes& changes) {
   ++batch_;
 }
 
-// `number` is that of our commit among those that share. The known state is dropped: the others that share change it at any time.
-void PostgresStorage::keep_shared(std::int64_t number, const Changes& changes) {
+// `number` is that of our commit among those that share, `transaction` the server's own. The known state is dropped: the others
+// that share change it at any time.
+void PostgresStorage::keep_shared(std::int64_t number, std::int64_t transaction, const Changes& changes) {
   ++connection_counts.shared_commits;
   if (number == seen_shared_ + 1) {
     seen_shared_ = number;
@@ -217,6 +219,7 @@ void PostgresStorage::keep_shared(std::int64_t number, const Changes& changes) {
   }
   known_.counters = changes.counters;
   keeps_known_ = false;
+  written_.keep(changes, transaction);
   const std::int64_t unfolded = number - folded_;
   ++own_commits_;
   for (const auto& [queue, locked] : claims_) own_claimed_ += static_cast<std::int64_t>(locked.rows.size());

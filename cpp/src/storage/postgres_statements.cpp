@@ -150,6 +150,30 @@ std::string select_range(Index index) {
 // The clock of the database, in ms.
 const std::string kClock = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
+// What a transaction learns of the counters. A statement after the locks sees the last commit, and the clock as of then. The number
+// of commits beside others is no part of the snapshot; a role that only reads may not see it. Of a writer that is alone, seen is 0
+// in each version of its row: no deleted version is read.
+std::string counters_at_once() {
+  const auto last_of = [](const std::string& sequence) {
+    return "CASE WHEN has_sequence_privilege('" + sequence + "', 'USAGE') THEN coalesce(pg_sequence_last_value('" + sequence +
+           "'), 0) END";
+  };
+  return "version, sequence, greatest(seen, (SELECT w.seen FROM writers AS w WHERE w.seen > counters.seen ORDER BY w.seen DESC "
+         "LIMIT 1)), dropped, jobs_made, messages, " +
+         kClock + ", EXISTS (SELECT FROM inbox WHERE status IS NULL)::integer, current_schema()::text, " +
+         last_of("shared_commits") + ", due_mark, claim_marks, added_up, numbers_taken, " + last_of("job_numbers");
+}
+
+// Where the search for the first timer begins. The stored mark counts too, since a process learns it in the same round trip.
+constexpr const char* kDueFrom = "greatest(?, due_mark) AS due_from";
+// When that timer is due, and its id if it has no kind.
+constexpr const char* kDue =
+    "least(first.due_at, (SELECT min(due_at) FROM schedules WHERE due_at >= counters.due_from)), CASE WHEN first.due_at IS NOT "
+    "NULL AND first.due_kind IS NULL THEN first.id END";
+constexpr const char* kFirstDue =
+    " LEFT JOIN LATERAL (SELECT due_at, due_kind, id FROM promises WHERE due_at >= counters.due_from ORDER BY due_at, due_kind, id "
+    "LIMIT 1) AS first ON true";
+
 // Replaces the counters, and notes the batch of the writer. Without the row that this transaction has read, or if `and_only_if`
 // does not hold, the new version is NULL, which the table refuses.
 std::string store_counters(bool drops, const std::string& and_only_if) {
@@ -192,9 +216,14 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     // finds it here without a lock, and runs alone. num_nulls: the planner would read all of the index of such jobs if it was empty
     // once.
     case PostgresQuery::lock_rows:
-      return "WITH held AS MATERIALIZED (" + rows +
-             "id = ANY ($1::text[]) AND enqueued_at IS NULL ORDER BY id FOR UPDATE) SELECT " + list_of(kRowColumns) +
-             " FROM held UNION ALL " + rows + "id = ANY ($1::text[]) AND num_nulls(enqueued_at) = 0";
+      return "WITH held AS MATERIALIZED (SELECT " + list_of(kRowColumns) +
+             " FROM promises WHERE id = ANY ($1::text[]) AND enqueued_at IS NULL ORDER BY id FOR UPDATE) SELECT " +
+             list_of(kRowColumns, {}, " AS _") + " FROM held UNION ALL " + rows +
+             "id = ANY ($1::text[]) AND num_nulls(enqueued_at) = 0";
+    // After a wait for another transaction this is the row that that one has left, and its xmin.
+    case PostgresQuery::lock_written:
+      return "SELECT id AS _, xmin::text::bigint AS _ FROM promises WHERE id = ANY (?::text[]) AND enqueued_at IS NULL ORDER BY id "
+             "FOR UPDATE";
     case PostgresQuery::queues_of_rows:
       return "SELECT newest.body, wanted.name FROM (SELECT unnest(?::text[]) COLLATE \"C\" UNION SELECT queue FROM promises WHERE "
              "id = ANY (?::text[])) AS wanted (name), LATERAL " +
@@ -218,19 +247,13 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
       return "SELECT newest.body, total.queue, total.sums FROM (SELECT queue, " + sums_of_deltas() + " AS sums FROM " + kDeltas +
              " GROUP BY queue) AS total, LATERAL " + newest_body("total.queue") + " AS newest";
     case PostgresQuery::delete_deltas: return "DELETE FROM " + std::string(kDeltas);
-    // A statement after the locks sees the last commit, and the clock as of then. The number of commits beside others is no part of
-    // the snapshot; a role that only reads may not see it. Of a writer that is alone, seen is 0 in each version of its row: those
-    // that are gone are not read.
-    case PostgresQuery::load_counters:
-      return "SELECT version, sequence, greatest(seen, (SELECT w.seen FROM writers AS w WHERE w.seen > counters.seen "
-             "ORDER BY w.seen DESC LIMIT 1)), dropped, jobs_made, messages, " +
-             kClock +
-             ", EXISTS (SELECT FROM inbox WHERE "
-             "status "
-             "IS NULL)::integer, current_schema()::text, CASE WHEN has_sequence_privilege('shared_commits', 'USAGE') THEN "
-             "coalesce(pg_sequence_last_value('shared_commits'), 0) END, due_mark, claim_marks, added_up, numbers_taken, CASE WHEN "
-             "has_sequence_privilege('job_numbers', 'USAGE') THEN coalesce(pg_sequence_last_value('job_numbers'), 0) END FROM "
-             "counters ORDER BY version DESC LIMIT 1";
+    case PostgresQuery::load_counters: return "SELECT " + counters_at_once() + " FROM counters ORDER BY version DESC LIMIT 1";
+    // The order of the unblock leaves one index.
+    case PostgresQuery::load_shared:
+      return "SELECT " + counters_at_once() + ", " + kDue +
+             ", (SELECT seq FROM messages WHERE unblock_of IS NOT NULL AND (unblock_of, seq) > ('', 0) ORDER BY unblock_of, seq "
+             "LIMIT 1) FROM (SELECT *, " +
+             kDueFrom + " FROM counters ORDER BY version DESC LIMIT 1) AS counters" + kFirstDue;
     case PostgresQuery::store_counters: return store_counters(false, "");
     case PostgresQuery::store_counters_if_known: return store_counters(false, if_known());
     case PostgresQuery::store_counters_and_drop: return store_counters(true, "");
@@ -241,7 +264,7 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
              "(number, queue, deltas) SELECT numbered.number, added.queue, added.deltas::bigint[] FROM numbered, unnest(?::text[], "
              "?::text[]) AS added (queue, deltas)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?) INSERT INTO "
              "writers "
-             "(id, batch, seen) VALUES (?, ?, ?) RETURNING (SELECT number FROM numbered)";
+             "(id, batch, seen) VALUES (?, ?, ?) RETURNING (SELECT number FROM numbered), pg_current_xact_id()::xid::text::bigint";
     case PostgresQuery::last_batch: return "SELECT batch FROM writers WHERE id = ? ORDER BY batch DESC LIMIT 1";
     case PostgresQuery::new_writer:
       return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days' AND seen <= (SELECT seen FROM "
@@ -273,13 +296,9 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     }
     case PostgresQuery::delete_rows: return "DELETE FROM promises WHERE id = ANY (?::text[])";
     case PostgresQuery::count_rows: return "SELECT count(*) FROM promises";
-    // The stored mark counts too, since a process learns it in the same round trip.
     case PostgresQuery::first_due:
-      return "WITH begins AS MATERIALIZED (SELECT greatest(?, due_mark) AS at FROM counters ORDER BY version DESC LIMIT 1) SELECT "
-             "least(first.due_at, (SELECT min(due_at) FROM schedules WHERE due_at >= (SELECT at FROM begins))), CASE WHEN "
-             "first.due_at IS NOT NULL AND first.due_kind IS NULL THEN first.id END FROM (VALUES (1)) AS always LEFT JOIN (SELECT "
-             "due_at, due_kind, id FROM promises WHERE due_at >= (SELECT at FROM begins) ORDER BY due_at, due_kind, id LIMIT 1) AS "
-             "first ON true";
+      return std::string("SELECT ") + kDue + " FROM (SELECT " + kDueFrom +
+             " FROM counters ORDER BY version DESC LIMIT 1) AS counters" + kFirstDue;
     case PostgresQuery::queues: return "SELECT body, name, " + sums_of("queues.name") + " FROM queues ORDER BY name LIMIT ?";
     case PostgresQuery::insert_queues: return insert_into("queues", kQueueColumns, arrays);
     // By the places of the rows: the planner cannot choose to read all versions of a queue.

@@ -15,6 +15,7 @@ enum class PostgresQuery : std::uint8_t {
   lock_at_once,    // the same, unless another one is
   lock_shared,     // it keeps out the only writer, and no other one
   lock_rows,       // load_rows, locked in the order of their ids; jobs that can be claimed are not locked
+  lock_written,    // the ids of such rows, locked, and the numbers of the transactions that wrote them
   queues_of_rows,  // load_queues of the queues with these names and of those of the jobs with these ids, without deltas
   lock_keys,       // no other transaction that shares looks at these unique keys, until this one ends
   count_holders,   // how many of these unique keys a job has
@@ -24,6 +25,7 @@ enum class PostgresQuery : std::uint8_t {
   load_deltas,     // the queues that have deltas, with their sums
   delete_deltas,
   load_counters,  // with the server's instant, whether a submission waits, and the schema that the tables are found in
+  load_shared,    // load_counters, then first_due, then an unblock if there is one
   store_counters,
   store_counters_if_known,
   store_counters_and_drop,  // also messages

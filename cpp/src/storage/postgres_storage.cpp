@@ -92,7 +92,7 @@ void PostgresStorage::connect() {
   } else {
     connection_->begin(kBeginRead);
     const std::size_t limit = connection_->send(kLimitOfPauses);
-    connection_->send("COMMIT");
+    connection_->send(kCommit);
     limit_of_pauses_ = connection_->run()[limit].row(0).integer(0);
   }
   known_.forget();
@@ -119,6 +119,7 @@ void PostgresStorage::forget_connection() noexcept {
   connection_.reset();
   in_transaction_ = false;
   known_.forget();
+  written_.clear();
   seen_version_ = KnownState::kUnknown;
 }
 
@@ -168,10 +169,11 @@ std::size_t PostgresStorage::send_first_due(Instant floor) {
   return send(PostgresQuery::first_due, PostgresParameters().integer(floor));
 }
 
-void PostgresStorage::keep_first_due(const PostgresResult& result) {
+// The instant is in this column, and the id of a timer of no kind in the next one.
+void PostgresStorage::keep_first_due(const PostgresResult& result, int column) {
   const PostgresRow row = result.row(0);
-  if (!row.is_null(1)) refuse_timer_of_no_kind(row.text(1));
-  known_.first_due = known_.marks.due = row.is_null(0) ? kNever : row.integer(0);
+  if (!row.is_null(column + 1)) refuse_timer_of_no_kind(row.text(column + 1));
+  known_.first_due = known_.marks.due = row.is_null(column) ? kNever : row.integer(column);
 }
 
 Instant PostgresStorage::first_due() {

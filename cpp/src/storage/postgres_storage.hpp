@@ -123,9 +123,9 @@ class PostgresStorage final : public Storage, private OpenConnection {
   bool lowers_mark(const Row& row) const;
   bool takes_key(const RowChange& change) const;
   void send_shared(const Changes& changes);
-  void keep_shared(std::int64_t number, const Changes& changes);
+  void keep_shared(std::int64_t number, std::int64_t transaction, const Changes& changes);
   std::size_t send_first_due(Instant floor);
-  void keep_first_due(const PostgresResult& result);
+  void keep_first_due(const PostgresResult& result, int column = 0);
   std::size_t send_range(const MessageRange& range);
   std::vector<MessageRef> keep_messages(const MessageRange& range, const PostgresResult& result);
   PostgresResult run(PostgresQuery which, const PostgresParameters& parameters = {});
@@ -153,6 +153,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   PostgresOptions options_;
   std::unique_ptr<PostgresConnection> connection_;
   KnownState known_;
+  WrittenRows written_;                                      // beside other processes, over this connection
   Lookups expected_;                                         // what the next transaction will load; its begin takes it
   JobLookups expected_jobs_;                                 // the same for its requests on jobs
   PostgresLookups lookups_;                                  // of this transaction

@@ -27,6 +27,10 @@ constexpr Duration kLongestLimit = 2000;
 // lets them pass, for a part of the same time.
 constexpr Duration kWaitForSharing = 100;
 
+// The columns of load_shared behind those of load_counters.
+constexpr int kSharedDue = 15;
+constexpr int kSharedUnblock = 17;
+
 // Whether the server has ended a wait for a lock.
 bool is_lock_timeout(const PostgresError& error) { return error.is("55P03"); }
 
@@ -120,17 +124,18 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected, const J
     lookups_.find(expected, alone ? &known_ : nullptr);
     // Before the counters: they then have the instants of all that changed these rows, and the clock is read after the locks.
     const std::size_t holders = shares ? send_shared_begin(jobs) : 0;
-    const std::size_t counters = send(PostgresQuery::load_counters);
+    const std::size_t counters =
+        shares ? send(PostgresQuery::load_shared, PostgresParameters().integer(kAtOnce)) : send(PostgresQuery::load_counters);
     const MessageRange unblocks{.by = MessageRange::By::unblock, .limit = KnownState::kUnblocksKept};
-    const bool asks_due = writes && !(alone && known_.first_due);
-    const bool asks_unblocks =
-        writes && (!shares || jobs.any) && !(alone && known_.messages_of({.by = MessageRange::By::unblock, .limit = 1}));
+    const bool exclusive = access == Access::write;
+    const bool asks_due = exclusive && !(alone && known_.first_due);
+    const bool asks_unblocks = exclusive && !(alone && known_.messages_of({.by = MessageRange::By::unblock, .limit = 1}));
     const Instant floor = alone ? known_.marks.due : kAtOnce;
     const std::size_t due = asks_due ? send_first_due(floor) : 0;
     const std::size_t messages = asks_unblocks ? send_range(unblocks) : 0;
-    const bool asks_deltas = access == Access::write && !alone;
+    const bool asks_deltas = exclusive && !alone;
     const std::size_t deltas = asks_deltas ? send(PostgresQuery::load_deltas) : 0;
-    const std::size_t claims = access == Access::write ? send_first_jobs(jobs, alone) : 0;
+    const std::size_t claims = exclusive ? send_first_jobs(jobs, alone) : 0;
     if (!shares) lookups_.send(*connection_);
     in_transaction_ = true;
     const auto sent = steady_time();
@@ -141,14 +146,18 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected, const J
     if (registers) writer_ = results[writer].row(0).integer(0);
     if (writes && results[lock].rows() != 1) throw Error(ErrorCode::storage, problem("it is damaged: it has no write_lock"));
     see_counters(results[counters]);
+    if (shares) {
+      keep_first_due(results[counters], kSharedDue);
+      if (results[counters].row(0).is_null(kSharedUnblock)) known_.read(unblocks, {});
+      return take_shared_begin(std::span(results).first(counters), jobs, holders);
+    }
     if (asks_due && floor <= known_.marks.due) keep_first_due(results[due]);  // else another process has lowered the mark
     if (asks_unblocks) keep_messages(unblocks, results[messages]);
-    if (shares) return take_shared_begin(std::span(results).first(counters), jobs, holders);
     lookups_.take(results, known_);
     if (!claims_.empty()) take_first_jobs(std::span(results).subspan(claims), jobs);
     if (asks_deltas) {
       keep_deltas(results[deltas]);
-    } else if (access == Access::write && may_share_ && seen_shared_ > folded_) {  // others share since a moment ago
+    } else if (exclusive && may_share_ && seen_shared_ > folded_) {  // others share since a moment ago
       keep_deltas(run(PostgresQuery::load_deltas));
     }
   } catch (const PostgresError& error) {

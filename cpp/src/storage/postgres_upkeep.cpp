@@ -43,7 +43,7 @@ void PostgresStorage::index_newest() {
                            "(created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id)")
                               .c_str());
       }
-      connection_->send("COMMIT");
+      connection_->send(kCommit);
       (void)connection_->run();
       in_transaction_ = false;
     } catch (...) {

@@ -208,17 +208,19 @@ void PostgresStorage::commit(const Changes& changes) {
     } else {
       send_changes(changes);
     }
-    connection_->send("COMMIT");
+    connection_->send(kCommit);
   } catch (const PostgresError&) {  // nothing was committed
     if (optimistic && connection_->lost()) run_again(true);
     throw;
   }
   std::int64_t version = 0;
   std::int64_t messages = 0;
+  std::int64_t transaction = 0;
   try {
     const std::vector<PostgresResult> results = connection_->run();
     const PostgresRow counters = results[results.size() - 2].row(0);
     version = counters.integer(0);
+    if (shares) transaction = counters.integer(1);
     if (!shares) messages = counters.integer(1);
     if (!shares && options_.clock) options_.clock->learn_later(counters.integer(2));
   } catch (const PostgresError& error) {
@@ -239,7 +241,8 @@ void PostgresStorage::commit(const Changes& changes) {
   }
   in_transaction_ = false;
   keep_numbers(true);
-  if (shares) return keep_shared(version, changes);
+  if (shares) return keep_shared(version, transaction, changes);
+  written_.forget(changes);
   if (optimistic) ++connection_counts.optimistic_commits;
   if (may_share_) note_folded(seen_shared_);
   unused_numbers_.clear();

@@ -12,7 +12,7 @@ std::string list_of(std::span<const SqlColumn> columns, std::string_view prefix,
 }
 
 std::string select_from(std::string_view table, std::span<const SqlColumn> columns) {
-  return "SELECT " + list_of(columns) + " FROM " + std::string(table) + " WHERE ";
+  return "SELECT " + list_of(columns, {}, " AS _") + " FROM " + std::string(table) + " WHERE ";
 }
 
 std::string select_range(std::string_view table, Index index) {

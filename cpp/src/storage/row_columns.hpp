@@ -115,7 +115,8 @@ inline constexpr std::array<IndexColumns, kIndexes> kIndexColumns = {{
 
 // Their names, with commas; each between a prefix and a suffix.
 std::string list_of(std::span<const SqlColumn> columns, std::string_view prefix = {}, std::string_view suffix = {});
-// "SELECT columns FROM table WHERE "
+// "SELECT columns FROM table WHERE ". In the result each column has a name of one byte: PostgreSQL sends the names with each
+// result, and nothing reads them.
 std::string select_from(std::string_view table, std::span<const SqlColumn> columns);
 // Selects the rows of a range of an index. The parameters are question marks, as far as the index has them: queue, text, the last
 // major, the place after which the range begins; then an id and a limit.
