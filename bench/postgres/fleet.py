@@ -68,8 +68,7 @@ def work(url: str, workers: int, barrier: Barrier, ended: Event, found: Any, cou
             async def start(made: float) -> None:
                 times.append(time.time() - made)
                 if count is not None:
-                    with count.get_lock():
-                        count.value += 1
+                    count.value += 1
 
             running.append(worker)
         tasks = [asyncio.create_task(worker.serve()) for worker in running]
@@ -212,7 +211,7 @@ def measure_busy(server: Any, workers: int, given: argparse.Namespace) -> list[s
     with relayed(url, given.latency) as plain_url:
         relayed_url = with_writers(plain_url, given.writers)
         barrier, ended, found = context.Barrier(processes + 2), context.Event(), context.Queue()
-        counts = [context.Value("q", 0) for _ in range(processes)]
+        counts = [context.RawValue("q", 0) for _ in range(processes)]  # each has one writer, the loop of its process
         fleet = [
             context.Process(target=work, args=(relayed_url, share, barrier, ended, found, count))
             for share, count in zip(_shares(workers, processes), counts, strict=True)

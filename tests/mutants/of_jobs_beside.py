@@ -27,7 +27,7 @@ MUTANTS = [
     Mutant(
         "beside others a claim says that there is no job while another one has it in hand",
         "storage",
-        "«std::cmp_not_equal(left[1].row(0).integer(0), locked.rows.size())»",
+        "«std::cmp_not_equal(read.integer(kSharedClaimable), locked.rows.size())»",
         "false",
     ),
     Mutant(
@@ -52,7 +52,7 @@ MUTANTS = [
     Mutant(
         "beside others a claim begins at a mark that was lowered meanwhile",
         "storage",
-        "again = again || «stored_claim_mark(claim.queue) < locked.from»",
+        "if («stored_claim_mark(claim.queue) < locked.from» ||",
         "false",
     ),
     Mutant(

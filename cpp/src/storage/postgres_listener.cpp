@@ -141,12 +141,17 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
     between_counts_ = kFirstCount;
     count_at_ = kNoTime;
     wake_all();  // of commits before it listened
+    Time next_wake;
     do {
-      const Time now = steady_time();
+      Time now = steady_time();
+      if (now < next_wake) {
+        (void)stop_->wait(-1, static_cast<int>(std::chrono::ceil<Milliseconds>(next_wake - now).count()));
+        now = steady_time();
+      }
       see_fleet(connection, now);
       for (const std::string& payload : connection.take_notices())
         if (const auto notice = CommitNotice::parse(payload, address_.schema)) plan(*notice, connection.backend(), now);
-      if (notify_watches(now)) (void)stop_->wait(-1, kBetweenWakes);
+      if (notify_watches(now)) next_wake = now + Milliseconds(kBetweenWakes);
     } while (stop_->wait(connection.socket(), until_next()));
   }
 

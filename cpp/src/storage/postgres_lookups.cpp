@@ -1,5 +1,8 @@
 #include "storage/postgres_lookups.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "codec/jobs_json.hpp"
 #include "storage/message_columns.hpp"
 #include "storage/postgres_statements.hpp"
@@ -67,21 +70,24 @@ void PostgresLookups::send_locking(PostgresConnection& connection, bool of_jobs,
   if (!ids_.empty())
     connection.send(postgres_statement(all ? PostgresQuery::lock_written : PostgresQuery::lock_rows),
                     PostgresParameters().texts(ids_));
+  sent_queues_ = false;
   if (!of_jobs) return;
   for (const WrittenRows::One& one : written_) names_.push_back(one.row->job->spec->queue);
+  if (all && !names_.empty() && std::ranges::count(names_, names_.front()) == std::ssize(names_)) {
+    only_queue_ = names_.front();
+    return;
+  }
+  sent_queues_ = true;
   const std::vector<std::string_view> unknown = all ? std::vector<std::string_view>() : ids_;
   connection.send(postgres_statement(PostgresQuery::queues_of_rows), PostgresParameters().texts(names_).texts(unknown));
 }
 
 // The counts of the queues lack their deltas.
-bool PostgresLookups::take_locked(std::span<const PostgresResult> results, bool of_jobs, WrittenRows& written) {
-  if (of_jobs) {
+bool PostgresLookups::take_locked(std::span<const PostgresResult> results, const std::string* body, WrittenRows& written) {
+  if (body) note_queue(*body, only_queue_);
+  if (sent_queues_) {
     const PostgresResult& queues = results.back();
-    for (int at = 0; at < queues.rows(); ++at) {
-      const QueueRef queue = queue_of_json(queues.row(at).text(0));
-      require_name(queue->name, queues.row(at).text(1));
-      queues_[queue->name] = queue;
-    }
+    for (int at = 0; at < queues.rows(); ++at) note_queue(queues.row(at).text(0), queues.row(at).text(1));
     results = results.first(results.size() - 1);
   }
   bool same = true;
@@ -92,6 +98,15 @@ bool PostgresLookups::take_locked(std::span<const PostgresResult> results, bool 
   }
   forget_listed();
   return same;
+}
+
+void PostgresLookups::note_queue(const std::string& body, std::string_view name) {
+  if (!last_queue_ || body != last_body_) {
+    last_queue_ = queue_of_json(body);
+    last_body_ = body;
+  }
+  require_name(last_queue_->name, name);
+  queues_[last_queue_->name] = last_queue_;
 }
 
 bool PostgresLookups::take_written(const PostgresResult& result, WrittenRows& written) {
@@ -156,6 +171,7 @@ void PostgresLookups::forget_listed() {
   for (auto* listed : {&ids_, &names_, &schedule_ids_, &edge_owners_, &edge_others_}) listed->clear();
   for (auto* listed : {&edge_kinds_, &numbers_}) listed->clear();
   written_.clear();
+  only_queue_ = {};
 }
 
 void PostgresLookups::fill(const Lookups& records) const {
@@ -166,6 +182,11 @@ void PostgresLookups::fill(const Lookups& records) const {
   for (MessageLookup& message : records.messages) message.found = messages_.find(message.number)->second;
 }
 
-void PostgresLookups::clear() { *this = {}; }
+void PostgresLookups::clear() {
+  PostgresLookups cleared;
+  cleared.last_body_ = std::move(last_body_);
+  cleared.last_queue_ = std::move(last_queue_);
+  *this = std::move(cleared);
+}
 
 }  // namespace resonate

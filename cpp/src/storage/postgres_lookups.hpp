@@ -31,12 +31,15 @@ class PostgresLookups {
   // Adds the statements that load what is listed to the next round trip.
   void send(PostgresConnection& connection) const;
   // The same for a transaction that shares: it locks the rows. If all of them are `written`, it does not read them. `of_jobs`: it
-  // also loads the queues of the rows that are jobs. There must be no other records.
+  // also loads the queues of the rows that are jobs, but for only_queue(). There must be no other records.
   void send_locking(PostgresConnection& connection, bool of_jobs, const WrittenRows& written);
   // Takes their results, the last ones of a round trip, and empties the list.
   void take(std::span<const PostgresResult> results, KnownState& known);
-  // The same for those of send_locking(). If a row is not as it was written, it is forgotten, and the result is false.
-  [[nodiscard]] bool take_locked(std::span<const PostgresResult> results, bool of_jobs, WrittenRows& written);
+  // The only queue of a transaction that shares, if its name was known: the caller loads its body. Otherwise empty.
+  std::string_view only_queue() const noexcept { return only_queue_; }
+  // Takes the results of send_locking(), and the body of only_queue() if that exists. If a row is not as it was written, it is
+  // forgotten, and the result is false.
+  [[nodiscard]] bool take_locked(std::span<const PostgresResult> results, const std::string* body, WrittenRows& written);
   // Takes the listed rows for absent, and empties the list. Returns false if other records are listed: nothing is known of them.
   bool take_absent();
   // Adds a row that the transaction has found otherwise.
@@ -52,6 +55,7 @@ class PostgresLookups {
  private:
   void forget_listed();
   bool take_written(const PostgresResult& result, WrittenRows& written);
+  void note_queue(const std::string& body, std::string_view name);
 
   using EdgeKey = std::tuple<EdgeKind, std::string, std::string>;
   // The loaded records by key; null if a record does not exist.
@@ -69,6 +73,11 @@ class PostgresLookups {
   std::vector<std::string_view> edge_others_;
   std::vector<std::int64_t> numbers_;
   std::vector<WrittenRows::One> written_;  // all rows of ids_, or none
+  std::string_view only_queue_;
+  bool sent_queues_ = false;  // by send_locking()
+  // The last queue that was loaded with its text: between two exclusive transactions it is the same.
+  std::string last_body_;
+  QueueRef last_queue_;
 };
 
 }  // namespace resonate

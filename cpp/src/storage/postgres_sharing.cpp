@@ -16,6 +16,12 @@ namespace {
 
 constexpr std::pair<std::int64_t, std::int64_t> kBeginning{kFirstPlace, kFirstPlace};
 
+// The columns of load_shared behind those of load_counters.
+constexpr int kSharedDue = 15;
+constexpr int kSharedUnblock = 17;
+constexpr int kSharedClaimable = 18;
+constexpr int kSharedBody = 19;
+
 const Row& row_of(const RowChange& change) { return change.after ? *change.after : *change.before; }
 
 }  // namespace
@@ -53,16 +59,12 @@ std::size_t PostgresStorage::send_shared_begin(const JobLookups& jobs) {
     // Its snapshot is a later one: it has all that earlier transactions with these locks have made.
     holders = send(PostgresQuery::count_holders, PostgresParameters().texts(queues).texts(keys));
   }
-  // Behind a pooler another server may run this transaction: its numbers are not those of the last one.
-  lookups_.send_locking(*connection_, jobs.any, address_.prepared ? written_ : WrittenRows());
-  for (const ClaimLookup& claim : jobs.claims) {
+  lookups_.send_locking(*connection_, jobs.any, written_);
+  for (const ClaimLookup& claim : jobs.claims) {  // one at most
     FirstJobs locked{.most = claim.most, .from = stored_claim_mark(claim.queue)};
     PostgresParameters parameters;
     bind_range(parameters, range_of(claim, locked));
     send(PostgresQuery::lock_claims, parameters);
-    // Its snapshot is a later one: it has all that the statement before has not locked.
-    send(PostgresQuery::count_claims,
-         PostgresParameters().text(claim.queue).integer(locked.from.first).integer(locked.from.second).limit(claim.most));
     claims_.emplace(claim.queue, std::move(locked));
   }
   if (jobs.without_id > 0)
@@ -70,9 +72,32 @@ std::size_t PostgresStorage::send_shared_begin(const JobLookups& jobs) {
   return holders;
 }
 
-// Takes the results of send_shared_begin(), after the counters. Fewer jobs than asked for are all that there are only if no other
-// transaction has locked one, and if no exclusive one has lowered the mark since it was read.
-void PostgresStorage::take_shared_begin(std::span<const PostgresResult> results, const JobLookups& jobs, std::size_t holders) {
+// Adds the statement that reads what a shared transaction does not lock. Its snapshot is a later one than that of the claim: it has
+// all the jobs that the claim has not locked.
+std::size_t PostgresStorage::send_shared_state(const JobLookups& jobs) {
+  PostgresParameters parameters;
+  if (jobs.claims.empty()) {
+    parameters.null(PostgresType::text).integer(0).integer(0).limit(0);
+  } else {
+    const ClaimLookup& claim = jobs.claims.front();
+    const auto from = claims_.find(claim.queue)->second.from;
+    parameters.text(claim.queue).integer(from.first).integer(from.second).limit(claim.most);
+  }
+  if (lookups_.only_queue().empty()) {
+    parameters.null(PostgresType::text);
+  } else {
+    parameters.text(lookups_.only_queue());
+  }
+  return send(PostgresQuery::load_shared, parameters.integer(kAtOnce));
+}
+
+// Takes the results of send_shared_begin() and of send_shared_state(), after the counters. Fewer jobs than asked for are all that
+// there are only if no other transaction has locked one, and if no exclusive one has lowered the mark since it was read.
+void PostgresStorage::take_shared_begin(std::span<const PostgresResult> results, const PostgresResult& state,
+                                        const JobLookups& jobs, std::size_t holders) {
+  const PostgresRow read = state.row(0);
+  keep_first_due(state, kSharedDue);
+  if (read.is_null(kSharedUnblock)) known_.read({.by = MessageRange::By::unblock, .limit = KnownState::kUnblocksKept}, {});
   // The job that has a key may be about to end, and is not locked.
   if (!jobs.keys.empty() && results[holders].row(0).integer(0) > 0) run_again(true);
   for (const KeyLookup& free : jobs.keys) free_keys_.emplace(free.queue, free.key);
@@ -80,19 +105,18 @@ void PostgresStorage::take_shared_begin(std::span<const PostgresResult> results,
     for (int at = 0; at < results.back().rows(); ++at) numbers_.push_back(results.back().row(at).integer(0));
     results = results.first(results.size() - 1);
   }
-  const std::size_t claims = 2 * jobs.claims.size();
-  std::span<const PostgresResult> left = results.last(claims);
-  bool again = false;
   for (const ClaimLookup& claim : jobs.claims) {
     FirstJobs& locked = claims_.find(claim.queue)->second;
-    for (int at = 0; at < left[0].rows(); ++at) locked.rows.push_back(read_row(left[0].row(at)));
+    for (int at = 0; at < results.back().rows(); ++at) locked.rows.push_back(read_row(results.back().row(at)));
     locked.all = locked.rows.size() < locked.most;
-    again = again || stored_claim_mark(claim.queue) < locked.from ||
-            (locked.all && std::cmp_not_equal(left[1].row(0).integer(0), locked.rows.size()));
-    left = left.subspan(2);
+    if (stored_claim_mark(claim.queue) < locked.from ||
+        (locked.all && std::cmp_not_equal(read.integer(kSharedClaimable), locked.rows.size())))
+      run_again(false);
+    results = results.first(results.size() - 1);
   }
-  if (again) run_again(false);
-  if (!lookups_.take_locked(results.first(results.size() - claims), jobs.any, written_)) run_again(false);
+  std::optional<std::string> body;
+  if (!read.is_null(kSharedBody)) body = read.text(kSharedBody);
+  if (!lookups_.take_locked(results, body ? &*body : nullptr, written_)) run_again(false);
   for (const auto& [id, row] : lookups_.rows())
     if (row && index_key<Index::claim>(*row)) run_again(true);  // not locked
   // Whose counts decide which jobs are claimed: they lack the deltas.
@@ -219,7 +243,8 @@ void PostgresStorage::keep_shared(std::int64_t number, std::int64_t transaction,
   }
   known_.counters = changes.counters;
   keeps_known_ = false;
-  written_.keep(changes, transaction);
+  // Behind a pooler another server may run the next transaction: it has other numbers.
+  if (address_.prepared) written_.keep(changes, transaction);
   const std::int64_t unfolded = number - folded_;
   ++own_commits_;
   for (const auto& [queue, locked] : claims_) own_claimed_ += static_cast<std::int64_t>(locked.rows.size());

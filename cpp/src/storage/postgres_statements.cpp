@@ -239,9 +239,6 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
              "COLLATE "
              "\"C\" LIMIT 1)) FROM unnest(?::text[], ?::text[]) AS asked (queue, key)";
     case PostgresQuery::lock_claims: return select_range("promises", Index::claim) + " FOR UPDATE SKIP LOCKED";
-    case PostgresQuery::count_claims:
-      return "SELECT count(*) FROM (SELECT FROM promises WHERE queue = ? AND enqueued_at IS NOT NULL AND (priority, enqueued_at, "
-             "id) > (?, ?, '') ORDER BY priority, enqueued_at, id LIMIT ?) AS first";
     case PostgresQuery::job_numbers: return "SELECT nextval('job_numbers') FROM generate_series(1, ?)";
     case PostgresQuery::load_deltas:
       return "SELECT newest.body, total.queue, total.sums FROM (SELECT queue, " + sums_of_deltas() + " AS sums FROM " + kDeltas +
@@ -252,8 +249,10 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     case PostgresQuery::load_shared:
       return "SELECT " + counters_at_once() + ", " + kDue +
              ", (SELECT seq FROM messages WHERE unblock_of IS NOT NULL AND (unblock_of, seq) > ('', 0) ORDER BY unblock_of, seq "
-             "LIMIT 1) FROM (SELECT *, " +
-             kDueFrom + " FROM counters ORDER BY version DESC LIMIT 1) AS counters" + kFirstDue;
+             "LIMIT 1), (SELECT count(*) FROM (SELECT FROM promises WHERE queue = ? AND enqueued_at IS NOT NULL AND (priority, "
+             "enqueued_at, id) > (?, ?, '') ORDER BY priority, enqueued_at, id LIMIT ?) AS first), " +
+             newest_body("?") + " FROM (SELECT *, " + kDueFrom + " FROM counters ORDER BY version DESC LIMIT 1) AS counters" +
+             kFirstDue;
     case PostgresQuery::store_counters: return store_counters(false, "");
     case PostgresQuery::store_counters_if_known: return store_counters(false, if_known());
     case PostgresQuery::store_counters_and_drop: return store_counters(true, "");

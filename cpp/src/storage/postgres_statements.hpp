@@ -20,12 +20,12 @@ enum class PostgresQuery : std::uint8_t {
   lock_keys,       // no other transaction that shares looks at these unique keys, until this one ends
   count_holders,   // how many of these unique keys a job has
   lock_claims,     // the first jobs of a queue that can be claimed and that no other transaction has locked, locked
-  count_claims,    // how many of the first jobs of a queue there are
   job_numbers,     // numbers of new jobs, which no other transaction gets
   load_deltas,     // the queues that have deltas, with their sums
   delete_deltas,
   load_counters,  // with the server's instant, whether a submission waits, and the schema that the tables are found in
-  load_shared,    // load_counters, then first_due, then an unblock if there is one
+  // load_counters, first_due, an unblock if there is one, how many of the first jobs of a queue there are, and the body of a queue
+  load_shared,
   store_counters,
   store_counters_if_known,
   store_counters_and_drop,  // also messages

@@ -106,7 +106,9 @@ class PostgresStorage final : public Storage, private OpenConnection {
   [[noreturn]] static void run_again(bool alone);
   void require_any_read() const;
   std::size_t send_shared_begin(const JobLookups& jobs);
-  void take_shared_begin(std::span<const PostgresResult> results, const JobLookups& jobs, std::size_t holders);
+  std::size_t send_shared_state(const JobLookups& jobs);
+  void take_shared_begin(std::span<const PostgresResult> results, const PostgresResult& state, const JobLookups& jobs,
+                         std::size_t holders);
   static RowRange range_of(const ClaimLookup& claim, const FirstJobs& jobs);
   std::size_t send_first_jobs(const JobLookups& jobs, bool alone);
   void take_first_jobs(std::span<const PostgresResult> results, const JobLookups& jobs);

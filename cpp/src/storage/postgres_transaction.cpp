@@ -27,10 +27,6 @@ constexpr Duration kLongestLimit = 2000;
 // lets them pass, for a part of the same time.
 constexpr Duration kWaitForSharing = 100;
 
-// The columns of load_shared behind those of load_counters.
-constexpr int kSharedDue = 15;
-constexpr int kSharedUnblock = 17;
-
 // Whether the server has ended a wait for a lock.
 bool is_lock_timeout(const PostgresError& error) { return error.is("55P03"); }
 
@@ -41,6 +37,7 @@ void PostgresStorage::begin(Access access) {
   const Lookups expected = std::exchange(expected_, {});  // also if this fails: the keys are valid for this call alone
   if (access != Access::read) require_writable();
   if (access == Access::optimistic) return begin_optimistic(expected);
+  if (access == Access::shared && jobs.claims.size() > 1) run_again(true);  // such a transaction may claim from one queue
   guarded("begin", [&] {
     bool restarted = connection_ != nullptr;  // the server may have been, since the last call
     for (int left = kTriesWithinLimits;; --left) {
@@ -124,8 +121,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected, const J
     lookups_.find(expected, alone ? &known_ : nullptr);
     // Before the counters: they then have the instants of all that changed these rows, and the clock is read after the locks.
     const std::size_t holders = shares ? send_shared_begin(jobs) : 0;
-    const std::size_t counters =
-        shares ? send(PostgresQuery::load_shared, PostgresParameters().integer(kAtOnce)) : send(PostgresQuery::load_counters);
+    const std::size_t counters = shares ? send_shared_state(jobs) : send(PostgresQuery::load_counters);
     const MessageRange unblocks{.by = MessageRange::By::unblock, .limit = KnownState::kUnblocksKept};
     const bool exclusive = access == Access::write;
     const bool asks_due = exclusive && !(alone && known_.first_due);
@@ -146,11 +142,7 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected, const J
     if (registers) writer_ = results[writer].row(0).integer(0);
     if (writes && results[lock].rows() != 1) throw Error(ErrorCode::storage, problem("it is damaged: it has no write_lock"));
     see_counters(results[counters]);
-    if (shares) {
-      keep_first_due(results[counters], kSharedDue);
-      if (results[counters].row(0).is_null(kSharedUnblock)) known_.read(unblocks, {});
-      return take_shared_begin(std::span(results).first(counters), jobs, holders);
-    }
+    if (shares) return take_shared_begin(std::span(results).first(counters), results[counters], jobs, holders);
     if (asks_due && floor <= known_.marks.due) keep_first_due(results[due]);  // else another process has lowered the mark
     if (asks_unblocks) keep_messages(unblocks, results[messages]);
     lookups_.take(results, known_);
