@@ -150,9 +150,9 @@ std::string select_range(Index index) {
 // The clock of the database, in ms.
 const std::string kClock = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-// What a transaction learns of the counters. A statement after the locks sees the last commit, and the clock as of then. The number
-// of commits beside others is no part of the snapshot; a role that only reads may not see it. Of a writer that is alone, seen is 0
-// in each version of its row: no deleted version is read.
+// The columns of the counters that each transaction reads. The statement comes after the locks, so it sees the last commit, and the
+// clock after that. A sequence is no part of its snapshot, and a role that only reads may not see one. A writer that is alone has 0
+// as seen in each version of its row, so the search for the latest instant reads none of them.
 std::string counters_at_once() {
   const auto last_of = [](const std::string& sequence) {
     return "CASE WHEN has_sequence_privilege('" + sequence + "', 'USAGE') THEN coalesce(pg_sequence_last_value('" + sequence +

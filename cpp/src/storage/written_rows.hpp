@@ -27,7 +27,7 @@ class WrittenRows {
   // Notes the jobs that a transaction has committed beside others, if they are small and no worker can claim them: a job that can
   // be claimed is not locked by its id.
   void keep(const Changes& changes, std::int64_t transaction);
-  // What another transaction of this process has committed.
+  // Forgets the jobs that this process has changed in a transaction that ran alone.
   void forget(const Changes& changes);
   void forget(std::string_view id);
   void clear() { rows_.clear(); }
