@@ -1,4 +1,8 @@
-"""A server on a database beside one on a file, and two servers on one database."""
+"""A server on a database beside one on a file, and two servers on one database beside one.
+
+Two servers on one core cost more than one even if they share nothing: each has half the connections, so half the requests of a
+transaction, and the processor's caches hold two programs. Two servers in memory beside one, in the same turns, show how much.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,12 @@ def targets() -> list[Target]:
         Target(f"HTTP PostgreSQL {work} at {CONNECTIONS}", 0.6 if work == "get" else 0.5, f"HTTP {FILE} {work} at {CONNECTIONS}")
         for work in WORKS
     ]
-    one, two = _processor_time("one server"), _processor_time("two servers")
+    one, two = _processor_time("PostgreSQL", "one server"), _processor_time("PostgreSQL", "two servers")
     return [*made, Target(two, 1.2, one, at_most=True, unit="us")]
 
 
-def _processor_time(who: str) -> str:
-    return f"HTTP PostgreSQL create, {who}, processor time a request"
+def _processor_time(served: str, who: str) -> str:
+    return f"HTTP {served} create, {who}, processor time a request"
 
 
 def figures(url: str, folder: Path, rounds: int, seconds: float) -> dict[str, float]:
@@ -48,7 +52,13 @@ def figures(url: str, folder: Path, rounds: int, seconds: float) -> dict[str, fl
 
     with contextlib.ExitStack() as stack:
         running = {}
-        for name, place in ((FILE, None), ("PostgreSQL", url), ("second", url)):
+        for name, place in (
+            (FILE, None),
+            ("PostgreSQL", url),
+            ("second PostgreSQL", url),
+            ("memory", None),
+            ("second memory", None),
+        ):
             running[name] = Server(name, folder, core, place)
             stack.callback(running[name].end)
             running[name].begin()
@@ -58,11 +68,12 @@ def figures(url: str, folder: Path, rounds: int, seconds: float) -> dict[str, fl
                     load = run(running[name], work, CONNECTIONS, seconds)
                     keep(f"HTTP {name} {work} at {CONNECTIONS}", load.rate)
             for _ in range(TURNS):
-                keep(_processor_time("one server"), run(running["PostgreSQL"], "create", CONNECTIONS, seconds).cpu, min)
-                both = _together([running["PostgreSQL"], running["second"]], seconds)
-                rate = sum(load.rate for load in both)
-                keep(f"HTTP PostgreSQL create, two servers, at 2 x {CONNECTIONS // 2}", rate)
-                keep(_processor_time("two servers"), sum(load.rate * load.cpu for load in both) / rate, min)
+                for name in ("PostgreSQL", "memory"):
+                    keep(_processor_time(name, "one server"), run(running[name], "create", CONNECTIONS, seconds).cpu, min)
+                    both = _together([running[name], running[f"second {name}"]], seconds)
+                    rate = sum(load.rate for load in both)
+                    keep(f"HTTP {name} create, two servers, at 2 x {CONNECTIONS // 2}", rate)
+                    keep(_processor_time(name, "two servers"), sum(load.rate * load.cpu for load in both) / rate, min)
     return found
 
 
