@@ -294,6 +294,19 @@ def test_claims_beside_each_other_take_other_jobs(postgres_url: str) -> None:
     between.close()
 
 
+@pytest.mark.parametrize("order", ["ABAB", "ABBA", "AABB"])
+def test_two_enqueues_at_once_with_one_unique_key(postgres_url: str, order: str) -> None:
+    """Both look for a job with the key before the other one commits its own."""
+    between = Interleaving(shared(postgres_url))
+    with rc.Store(postgres_url, clock=rc.ManualClock(0)) as first:
+        begin(first)
+        enqueue = asked("job.enqueue", type="t", uniqueKey="k")
+        seen = between.run({name: lambda store: store.apply([enqueue])[0]["head"]["status"] for name in "AB"}, order)
+        assert sorted(seen.values()) == [200, 409]
+        assert first.check() == []
+    between.close()
+
+
 def test_a_claim_does_not_pass_over_a_job_that_is_given_up(postgres_url: str) -> None:
     """A has locked the only job and stands still, until the server ends its transaction. Meanwhile B must not say that there is none."""
     between = Interleaving(shared(postgres_url), "A")

@@ -57,6 +57,16 @@ def test_an_own_claim_is_completed_beside_others(store: rc.Store) -> None:
     assert sharing(lambda: store.jobs.complete("c", jobs[2].version)) == SHARED
 
 
+def test_what_the_process_has_written_alone_since_is_not_expected_as_it_was(store: rc.Store, clock: rc.ManualClock) -> None:
+    """The completion reads it at once, and does not run again."""
+    store.jobs.enqueue("t", id="a")
+    (job,) = claim(store)
+    clock.advance(1)
+    missing = ("missing", 1)  # for which a transaction runs alone
+    assert sharing(lambda: store.jobs.heartbeat("w", [(job.id, job.version), missing]))[0] == 0
+    assert sharing(lambda: store.jobs.complete("a", job.version)) == SHARED
+
+
 def test_a_job_that_another_process_has_claimed_meanwhile(store: rc.Store, other: rc.Store, clock: rc.ManualClock) -> None:
     """Its lease ended, and another worker has it: the first worker's completion is refused."""
     store.jobs.enqueue("t", id="a")
