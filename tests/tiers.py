@@ -123,6 +123,7 @@ MODULES: dict[str, str] = {
     "packaging/test_manylinux.py": ALL,
     "packaging/test_release.py": ALL,
     "packaging/test_wheel.py": ALL,
+    "packaging/test_mutants_compile.py": FULL,
 }
 """Tests that are not of the tier `fast`, by module or folder below tests/; the longest name that fits decides."""
 

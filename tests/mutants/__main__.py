@@ -76,7 +76,12 @@ def verdicts(tree: Path, work: Path, chosen: list[tuple[Mutant, Place]], jobs: i
 
     def one(mutant: Mutant, place: Place | None) -> Verdict:
         if place is None:
-            return judge(tree, work / "site", mutant.number, REST)
+            verdict = judge(tree, work / "site", mutant.number, REST)
+            module, _, test = (verdict.caught_by or "").partition("::")
+            if test and judge(tree, work / "site", 0, [module]).caught_by is not None:
+                print(f"the unchanged sources fail {module}, too: it says nothing of mutants", file=sys.stderr)
+                return Verdict(None, verdict.seconds)
+            return verdict
         site = python_site(tree, work, mutant, place)
         try:
             return judge(tree, site, 0, [mutant.first] * bool(mutant.first) + SLICES[mutant.area])

@@ -53,6 +53,7 @@ def _environment(site: Path) -> dict[str, str]:
         **os.environ,
         "PATH": os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]]),  # some tests start programs such as uvicorn
         "PYTHONPATH": os.pathsep.join(paths),
+        "JUPYTER_PATH": str(Path(sys.prefix) / "share" / "jupyter"),  # the templates of nbconvert, in the virtual environment
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 

@@ -33,8 +33,9 @@ MUTANTS = [
     Mutant(
         "beside others a job that this process has written is not locked",
         "storage",
-        'ORDER BY id " «"FOR UPDATE"»;',
-        '""',
+        'return «"SELECT id AS _, xmin::text::bigint AS _ FROM promises WHERE id = ANY (?::text[]) AND enqueued_at IS NULL ORDER BY id "\n'
+        '             "FOR UPDATE"»;',
+        '"SELECT id AS _, xmin::text::bigint AS _ FROM promises WHERE id = ANY (?::text[]) AND enqueued_at IS NULL ORDER BY id"',
     ),
     Mutant(
         "beside others a job is as this process wrote it, although another one has written it since",
