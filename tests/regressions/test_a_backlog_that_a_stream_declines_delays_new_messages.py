@@ -8,11 +8,11 @@ from typing import Any
 
 import resonate_core as rc
 from resonate_core.base.release_delay import Damper
+from resonate_core.calls.serial_executor import SerialExecutor
 from resonate_core.server import driver
 from resonate_core.server.delivery import Declined, Delivery, Send
 from resonate_core.server.driver import Driver
 from resonate_core.server.metrics import Metrics
-from resonate_core.server.serial_executor import SerialExecutor
 
 PATIENCE = 60
 SHARED = "note://shared"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import resonate_core as rc
+from resonate_core.calls.serial_executor import SerialExecutor
 from resonate_core.server.driver import Driver
 from resonate_core.server.metrics import Metrics
-from resonate_core.server.serial_executor import SerialExecutor
 
 PATIENCE = 60.0
 INTERVAL = 0.005

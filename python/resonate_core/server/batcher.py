@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from .._core import Envelope, Store
 from ..base.stopwatch import seconds
+from ..calls.serial_executor import SerialExecutor
 from .batches import LONG, MOST_RECORDS
-from .serial_executor import SerialExecutor
 
 if TYPE_CHECKING:
     from .metrics import Metrics
@@ -39,7 +39,7 @@ _MOST_NAMED = 20
 #: A request, its reply to come, and the number of its records, which is read once: a property of the core costs as much as a call.
 _Waiting = tuple[Envelope, "asyncio.Future[Answer]", int]
 #: Takes requests and their replies, or an error in the place of the replies.
-_Answered = Callable[[Sequence[_Waiting], Sequence[Answer], "Exception | None"], None]
+_Answered = Callable[[Sequence[_Waiting], Sequence[Answer], "BaseException | None"], None]
 
 
 class _ReadThreads:
@@ -76,7 +76,7 @@ class _ReadThreads:
         thread = self._idle.pop()
         batch = [self._waiting.popleft() for _ in range(min(self._at_once, len(self._waiting)))]
 
-        def done(answers: Sequence[Answer], error: Exception | None) -> None:
+        def done(answers: Sequence[Answer], error: BaseException | None) -> None:
             self._idle.append(thread)
             self._begin()
             self._answered(batch, answers, error)
@@ -184,7 +184,7 @@ class Batcher:
         self._metrics.commit_seconds.observe(seconds() - started)
         return answers
 
-    def _done(self, answers: Sequence[Answer], error: Exception | None) -> None:
+    def _done(self, answers: Sequence[Answer], error: BaseException | None) -> None:
         batch, self._under_way = self._under_way, []
         if self._waiting or self._long:
             self._begin_after(_ITERATIONS)
@@ -192,7 +192,7 @@ class Batcher:
             self._scheduled = False
         self._answer(batch, answers, error)
 
-    def _answer(self, batch: Sequence[_Waiting], answers: Sequence[Answer], error: Exception | None) -> None:
+    def _answer(self, batch: Sequence[_Waiting], answers: Sequence[Answer], error: BaseException | None) -> None:
         self.in_flight -= len(batch)
         if error is not None:
             asked = [envelope.corr_id for envelope, *_ in batch[:_MOST_NAMED]]

@@ -21,9 +21,9 @@ from .addresses import scheme_of
 if TYPE_CHECKING:
     from .._core import Message, Store
     from ..base.release_delay import Damper
+    from ..calls.serial_executor import Call
     from .leases import Leases
     from .metrics import Metrics
-    from .serial_executor import Call
 
 __all__ = ["Declined", "Delivery", "Send", "Transport", "is_execute"]
 

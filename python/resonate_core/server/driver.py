@@ -18,9 +18,9 @@ from .outage import Outage
 
 if TYPE_CHECKING:
     from .._core import Fired, Message, Store
+    from ..calls.serial_executor import Call
     from .delivery import Delivery
     from .metrics import Metrics
-    from .serial_executor import Call
 
 __all__ = ["Driver"]
 

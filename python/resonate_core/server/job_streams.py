@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Send
 
     from .._core import Store
+    from ..calls.serial_executor import Call
     from .metrics import Metrics
-    from .serial_executor import Call
     from .settings import StreamSettings
 
 __all__ = ["JobStreams"]

@@ -11,7 +11,7 @@ from ..errors import Closed
 
 if TYPE_CHECKING:
     from .._core import Message, Store
-    from .serial_executor import Call
+    from ..calls.serial_executor import Call
 
 __all__ = ["Leases"]
 

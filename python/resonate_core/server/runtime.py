@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from .._core import Store
 from ..base.release_delay import Damper
 from ..base.stopwatch import seconds
+from ..calls.serial_executor import SerialExecutor
 from .batcher import Batcher
 from .delivery import Delivery
 from .driver import Driver
@@ -22,7 +23,6 @@ from .otel_metrics import MetricExport
 from .poll import Poll
 from .push import Push
 from .request_body import BodyTimeout
-from .serial_executor import SerialExecutor
 from .settings import Settings
 from .stream_places import StreamPlaces
 from .tenants import Tenants

@@ -87,8 +87,8 @@ def process_name() -> str:
 def client_threads(worker: str) -> concurrent.futures.Executor:
     """Return six threads for requests that take time, so that no answer that does not come holds up another kind of request.
 
-    The kinds are a round, a heartbeat, what running jobs report, a periodic job, a look at the jobs that others wait for, and calls
-    to the worker's group.
+    The kinds are a heartbeat, what running jobs report, a periodic job, a look at the jobs that others wait for, calls to the
+    worker's group, and a round that has no thread of its own.
     """
     return concurrent.futures.ThreadPoolExecutor(6, thread_name_prefix=f"{worker}-store")
 

@@ -15,13 +15,14 @@ from typing import Any, TypeVar
 from ..base.instants import NEVER
 from ..base.standstills import HeldSlot, Standstill, note, standstill_line
 from ..base.stopwatch import doubled
+from ..calls.serial_executor import SerialExecutor
 from ..errors import ResonateError
 from ..http.deadline import within
 from .claiming import Round, room, run_round
 from .environment import ClaimWakeup
 from .execution import WorkItem
 from .executor import Executor
-from .handover import run_beside
+from .handover import own_thread, run_beside
 from .job_source import MOST, Held, names_of
 from .losses import why_lost
 from .outcomes import RELEASED
@@ -94,6 +95,7 @@ class WorkerSession:
         shared = not alone or parts.registry.has_async
         self._inline = not self._client.blocking or (self._client.local and not shared)
         self._apart = not self._inline and parts.environment.beside  # a round runs beside the handlers
+        self._rounds: SerialExecutor | None = None  # their thread, while the session runs
         self._claim_at = 0.0  # the next claim, by the time of the loop
         self._woken = False  # by the store, since the last claim
         self._empty = 0  # claims in a row that found nothing
@@ -109,8 +111,9 @@ class WorkerSession:
     async def run(self) -> None:
         """Work until `stop` is called. A cancellation of the task that awaits this is a stop, too."""
         self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now, self._settings.queues)
-        events = self._parts.registry.events
-        with self._wakeup, events.delivered(self._parts.environment.handler_pool, self._settings.name):
+        events, name = self._parts.registry.events, self._settings.name
+        delivered = events.delivered(self._parts.environment.handler_pool, name)
+        with self._wakeup, delivered, own_thread(f"{name}-round", wanted=self._apart) as self._rounds:
             upkeep = [self._renew_leases(), self._keep_periodic()]
             if self._parts.environment.beside:  # a simulation finds by itself what waits for ever
                 upkeep.append(self._watch_slots())
@@ -174,11 +177,8 @@ class WorkerSession:
     async def _exchange(self, round: Round) -> None:
         """Run a round. If that takes time, begin the handlers that are ready meanwhile."""
         run = partial(run_round, self._parts, round, self._before_claim, lambda: self._stop_asked)
-        if self._inline:
-            run()
-            return
-        begin = self.executor.begin_ready if self._apart and self.executor.begins_in_loop else None
-        await run_beside(self.loop, self._pool, run, begin)
+        begin = self.executor.begin_ready if self.executor.begins_in_loop else None
+        await (run_beside(self._rounds, run, begin) if self._rounds else self._call(run))
 
     # -- upkeep -----------------------------------------------------------------------------------------------------------
 

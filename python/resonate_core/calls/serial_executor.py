@@ -15,14 +15,17 @@ __all__ = ["Call", "SerialExecutor"]
 Call = Callable[[Callable[[], Any]], "asyncio.Future[Any]"]
 
 #: Takes the result of a function, or what it raised.
-Done = Callable[[Any, "Exception | None"], None]
+Done = Callable[[Any, "BaseException | None"], None]
 
 
 class SerialExecutor:
     """One thread that calls functions in the order of their submission, and passes each result to the event loop.
 
-    `concurrent.futures` uses two futures and one more lock per call. For a request that is answered in microseconds, these would take
-    most of the time.
+    `concurrent.futures` uses two futures and one more lock per call, and its threads take turns. For a request that is answered in
+    microseconds, these would take most of the time.
+
+    Args:
+        name: Of the thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -47,7 +50,7 @@ class SerialExecutor:
         """Call `function` in the thread; return its result as a future."""
         future: asyncio.Future[Any] = self._loop.create_future()
 
-        def done(result: Any, error: Exception | None) -> None:
+        def done(result: Any, error: BaseException | None) -> None:
             if future.done():  # its caller was cancelled
                 return
             if error is None:
@@ -72,18 +75,23 @@ class SerialExecutor:
                 self._loop.call_soon_threadsafe(done, result, error)
             del submitted, function, done, result, error  # the thread keeps nothing alive while it waits for the next call
 
-    def close(self) -> None:
-        """Wait until every submitted function has returned. Do not call it on the loop's thread while the loop serves."""
+    def close(self, wait: bool = True) -> None:
+        """Run what was submitted, and end the thread. Submit nothing after this.
+
+        Args:
+            wait: Whether to return once the thread has ended. Do not wait on the loop's thread while the loop serves.
+        """
         if self._thread is None:
             while not self._submitted.empty():
                 self._run_next()
             return
         self._submitted.put(None)
-        self._thread.join()
+        if wait:
+            self._thread.join()
 
 
-def _outcome(function: Callable[[], Any]) -> tuple[Any, Exception | None]:
+def _outcome(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
     try:
         return function(), None
-    except Exception as error:
+    except BaseException as error:  # also SystemExit: without the thread all later callers would wait for ever
         return None, error
