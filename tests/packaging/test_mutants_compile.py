@@ -1,4 +1,4 @@
-"""The mutants of C++ compile: `scripts/mutants` builds one module with all of them, so one that does not compile stops all others."""
+"""`scripts/mutants` compiles all mutants of C++ into one module. If one mutant does not compile, no mutant can be judged."""
 
 from __future__ import annotations
 
