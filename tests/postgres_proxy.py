@@ -104,16 +104,17 @@ class Proxy(Relay):
         hang_up(source, target)
 
 
-def check_cut_commit(proxy: Proxy, url: str, *, looks: bool = True) -> None:
+def check_cut_commit(proxy: Proxy, url: str, *, looks: bool = True, alone_before: bool = False) -> None:
     """Commits through a proxy that cuts the commit: the store's reply says what happened.
 
     Args:
         proxy: The proxy, which is closed afterwards.
         url: The URL of a new store whose connections pass through the proxy.
         looks: Whether the transaction looks at the database before it commits. Otherwise it runs again if it did not commit.
+        alone_before: Whether the store has committed alone just before. If it shares, its transaction then looks.
     """
     with rc.Store(url, clock=rc.ManualClock(0)) as store:
-        store.promises.create("before", FAR)
+        store.promises.create("before", FAR, tags={"resonate:target": "poll://any@w"} if alone_before else None)
         lost = rc.database_counts()["lost_commits"]
         proxy.armed = True
         undone = looks and proxy.cut is None

@@ -1,5 +1,5 @@
 // Requests that first run in a transaction that costs less, and run again if it proves wrong: beside those of other processes,
-// where it locks the rows that they name (decision 51), or without a look at the database (decision 53).
+// where it locks the rows that they name (decision 51), without a look at the database (decision 53), or both (decision 58).
 //
 // The storage guards the rules: whatever a request may not read or change ends the transaction, and the request runs again, alone.
 // So what may_share() and may_be_optimistic() let pass decides the speed, and never what is right.
@@ -47,6 +47,10 @@ bool makes_rows(const Operation& operation) {
          std::holds_alternative<JobEnqueueMany>(operation) || std::holds_alternative<JobRelease>(operation);
 }
 
+bool only_creates(std::span<const Request> requests) {
+  return std::ranges::all_of(requests, [](const Request& one) { return std::holds_alternative<PromiseCreate>(one.operation); });
+}
+
 }  // namespace
 
 bool Engine::may_share(const Caller& first, const Caller& last) const {
@@ -77,15 +81,27 @@ bool Engine::may_be_optimistic(const Caller& first, const Caller& last) const {
   }
 }
 
-// Runs the callers in one transaction that is optimistic or shared. Returns false, and has changed nothing, if they must run alone.
-bool Engine::run_first(Caller& first, const Caller& last, Plan& plan, Atomicity atomicity) {
-  if (may_be_optimistic(first, last)) return run_copies(first, last, plan, Access::optimistic, atomicity);
-  return may_share(first, last) && run_copies(first, last, plan, Access::shared, atomicity);
+// Of callers that may share.
+bool Engine::may_create_at_once(const Caller& first, const Caller& last) const {
+  if (!storage_->creates_at_once()) return false;
+  for (const Caller* one = &first;; one = one->next) {
+    if (!only_creates(one->requests)) return false;
+    if (one == &last) return true;
+  }
 }
 
-// The same with this access. They must run alone, too, if a step or a submission is due, which runs before the next request as it
-// always does. A batch of which all or none run is that of one caller; if it is refused, it is judged again alone, since what it
-// would have created is not protected.
+// Runs the callers in one transaction that is optimistic or beside others. Returns false, and has changed nothing, if they must run
+// alone.
+bool Engine::run_first(Caller& first, const Caller& last, Plan& plan, Atomicity atomicity) {
+  if (may_be_optimistic(first, last)) return run_copies(first, last, plan, Access::optimistic, atomicity);
+  if (!may_share(first, last)) return false;
+  const bool created = may_create_at_once(first, last) && run_copies(first, last, plan, Access::creating, atomicity);
+  return created || run_copies(first, last, plan, Access::shared, atomicity);
+}
+
+// The same with this access. They must run in another way, too, if a step or a submission is due, which runs before the next
+// request as it always does. A batch of which all or none run is that of one caller; if it is refused, it is judged again alone,
+// since what it would have created is not protected.
 bool Engine::run_copies(Caller& first, const Caller& last, Plan& plan, Access access, Atomicity atomicity) {
   constexpr int kTries = 3;  // others may create the same rows
   for (int left = kTries; left > 0; --left) {
@@ -105,7 +121,7 @@ bool Engine::run_copies(Caller& first, const Caller& last, Plan& plan, Access ac
         replies.push_back(std::move(copy.replies));
         if (one == &last) break;
       }
-      if (access == Access::optimistic && !transaction->set.changed()) return false;  // no commit would check the replies
+      if (access != Access::shared && !transaction->set.changed()) return false;  // no commit would check the replies
       commit(*transaction);
       auto its = replies.begin();
       for (Caller* one = &first;; one = one->next) {

@@ -43,7 +43,7 @@ struct Engine::Transaction {
   WorkingSet set;
   std::vector<Event> events;
   std::size_t steps = 0;  // internal steps run so far
-  bool shared = false;    // Access::shared
+  bool shared = false;    // is_beside_others()
 };
 
 // The requests of one call, and its replies. If it shares a commit, it waits in a queue.
@@ -63,7 +63,7 @@ class Engine::Scope {
   Scope(Engine& engine, Access access) : stored_(*engine.storage_, access), transaction_(*engine.transaction_) {
     if (engine.trace_ && engine.storage_->changed_elsewhere()) engine.emit_state();
     transaction_.set.begin(*engine.storage_);
-    transaction_.shared = access == Access::shared;
+    transaction_.shared = is_beside_others(access);
   }
   ~Scope() {
     transaction_.set.clear();

@@ -4385,8 +4385,8 @@ def database_counts() -> dict[str, int]:
         `lock_timeouts`: transactions that waited for another writer longer than `busy_timeout`; `lost_commits`: commits whose answer was
         lost, so that the server was asked for their outcome; `listening_workers`: how many processes with workers listen for jobs of the
         queues of a worker of this process, of the queue with the most, as last counted (0: none of this process listens); `shared_commits`:
-        commits beside other writers; `optimistic_commits`: commits in one round trip, on what the process knew; `run_again`: transactions
-        of these two kinds that had to run again, most of them alone.
+        commits beside other writers; `optimistic_commits`: commits in one round trip, on what the process knew, some of them beside other
+        writers, too; `run_again`: transactions of these two kinds that had to run again, most of them alone or with a look.
 
     Example:
         >>> rc.Store(clock=rc.ManualClock()).close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutants import of_jobs, of_jobs_beside, of_promises_and_tasks, of_python, of_storage_and_codec, of_workflows
+from mutants import of_creates_beside, of_jobs, of_jobs_beside, of_promises_and_tasks, of_python, of_storage_and_codec, of_workflows
 from mutants.mutant import Mutant
 
 MUTANTS: list[Mutant] = [
@@ -10,6 +10,7 @@ MUTANTS: list[Mutant] = [
     *of_jobs.MUTANTS,
     *of_storage_and_codec.MUTANTS,
     *of_jobs_beside.MUTANTS,
+    *of_creates_beside.MUTANTS,
     *of_python.MUTANTS,
     *of_workflows.MUTANTS,
 ]

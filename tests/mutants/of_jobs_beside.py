@@ -51,6 +51,38 @@ MUTANTS = [
         statement=True,
     ),
     Mutant(
+        "beside others a job is deleted without a lock, although another process has written it since",
+        "storage",
+        'is("p.id", "u.id") + «" AND p.xmin::text::bigint = u.writer RETURNING 1), "»',
+        '" RETURNING 1), "',
+    ),
+    Mutant(
+        "beside others a job that could not be deleted is taken for deleted",
+        "storage",
+        'deletes ? «"CASE WHEN (SELECT count(*) FROM gone) = ? THEN ?::bigint END"» : "?"',
+        '"CASE WHEN (SELECT count(*) FROM gone) <= ? THEN ?::bigint END"',
+    ),
+    Mutant(
+        "beside others a job that was not locked and is not deleted is believed",
+        "storage",
+        "if (!others && «deleted == assumed.size()») return;",
+        "true",
+    ),
+    Mutant(
+        "beside others a job that another process has written is not read again",
+        "storage",
+        "for (const WrittenRows::One& one : lookups_.assumed()) «written_.forget(one.row->id());»",
+        "",
+        statement=True,
+    ),
+    Mutant(
+        "beside others jobs are deleted in the order of the request",
+        "storage",
+        "«std::ranges::sort(assumed_, {}, [](const WrittenRows::One& one) -> const std::string& { return one.row->id(); });»",
+        "",
+        statement=True,
+    ),
+    Mutant(
         "beside others a claim begins at a mark that was lowered meanwhile",
         "storage",
         "if («stored_claim_mark(claim.queue) < locked.from» ||",

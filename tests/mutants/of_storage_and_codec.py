@@ -140,7 +140,7 @@ MUTANTS = [
     Mutant(
         "who must be alone does not keep out writers that share",
         "storage",
-        "longest_wait()))).text(«address_.schema»);",
+        "PostgresQuery::lock_at_once, parameters.text(moment).text(«address_.schema»).text(longest));",
         'std::string("another")',
     ),
     Mutant(
@@ -158,13 +158,13 @@ MUTANTS = [
     Mutant(
         "a commit of a writer that shares does not store its instant",
         "storage",
-        ".integer(batch_ + 1).integer(«changes.counters.now»); send(PostgresQuery::store_shared",
+        "stored.integer(«changes.counters.now»); send(assumed.empty() ? PostgresQuery::store_shared",
         "0",
     ),
     Mutant(
         "a commit of a writer that shares has the number of the one before",
         "storage",
-        "stored.integer(writer_).integer(batch_).integer(writer_).integer(«batch_ + 1»).integer(changes.counters.now); send(PostgresQuery::store_shared",
+        "stored.integer(writer_).integer(batch_).integer(writer_).integer(«batch_ + 1»); if (!assumed.empty())",
         "batch_",
     ),
     Mutant(
@@ -218,13 +218,13 @@ MUTANTS = [
     Mutant(
         "without a look a row is taken for absent and not created",
         "storage",
-        "if («std::ranges::count_if(changes.rows, is_assumed) != absent» || known_.keeps_instant(changes)) run_again(true);",
+        "if («std::ranges::count_if(changes.rows, is_assumed) != absent» || adds || known_.keeps_instant(changes)) run_again(true);",
         "false",
     ),
     Mutant(
         "without a look a transaction that changes nothing is believed",
         "storage",
-        "if («access == Access::optimistic && !transaction->set.changed()») return false;",
+        "if («access != Access::shared && !transaction->set.changed()») return false;",
         "false",
     ),
     Mutant(
@@ -248,7 +248,7 @@ MUTANTS = [
     Mutant(
         "a lost commit that did not happen is an error without a look, too",
         "storage",
-        "if («optimistic») run_again(true);  // the server may have restarted",
+        "if («at_once») run_again(true);  // the server may have restarted",
         "false",
     ),
     Mutant(

@@ -238,6 +238,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Caller* run_group(Caller& first);
   bool may_share(const Caller& first, const Caller& last) const;
   bool may_be_optimistic(const Caller& first, const Caller& last) const;
+  bool may_create_at_once(const Caller& first, const Caller& last) const;
   bool run_first(Caller& first, const Caller& last, Plan& plan, Atomicity atomicity = Atomicity::independent);
   bool run_copies(Caller& first, const Caller& last, Plan& plan, Access access, Atomicity atomicity);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);

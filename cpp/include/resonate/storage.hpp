@@ -163,6 +163,7 @@ struct KeyLookup {
 // Requests on jobs load these besides the records that they name: jobs to claim, numbers of new jobs, and whether keys are free.
 struct JobLookups {
   bool any = false;                          // whether there is such a request
+  bool completes_all = false;                // whether each record that they name is a job that is completed
   std::size_t without_id = 0;                // new jobs that get an id
   std::span<const ClaimLookup> claims = {};  // each queue once
   std::span<const KeyLookup> keys = {};
@@ -172,9 +173,13 @@ struct JobLookups {
 // optimistic: a transaction that keeps out all other writers, as Access::write does, and that begins without asking the database.
 // It assumes that the state is what the storage knows, and that expected rows which the storage does not know are absent. write()
 // checks both assumptions.
-enum class Access : std::uint8_t { read, write, shared, optimistic };
+// creating: a transaction that writes beside others, as Access::shared does, and that begins without asking the database, as
+// Access::optimistic does. It may do nothing else than create the rows that it expects.
+enum class Access : std::uint8_t { read, write, shared, optimistic, creating };
 
-// Ends a transaction of Access::shared or Access::optimistic that has changed nothing, and that must run again: with Access::write,
+constexpr bool is_beside_others(Access access) noexcept { return access == Access::shared || access == Access::creating; }
+
+// Ends a transaction of Access::shared, optimistic or creating that has changed nothing, and that must run again: in another way,
 // since it needs more than it may use or what it has used is outdated, or in the same way, since another one has created a row that
 // did not exist when it began.
 class RunAgain : public std::exception {
@@ -203,10 +208,13 @@ class Storage {
   virtual bool shares_writes() const noexcept { return false; }
   // Returns whether a request should first run with Access::optimistic: a look costs a round trip, and no other process writes.
   virtual bool knows_state() const noexcept { return false; }
+  // Returns whether requests that only create rows should first run with Access::creating, if shares_writes().
+  virtual bool creates_at_once() const noexcept { return false; }
   // Begins a transaction: until end(), all reads see one state. If other processes can write the same rows, Access::write admits
   // one writer at a time; Error (busy): another writer held the lock for the storage's whole busy timeout. Access::shared locks the
   // rows that are expected; every other read, and write() if it changes more than these rows, then throws RunAgain. So does
-  // Access::optimistic if it needs what the storage does not know, and its write() if another process has committed since.
+  // Access::optimistic if it needs what the storage does not know, and its write() if another process has committed since. So does
+  // Access::creating at each read, and its write() if a row exists or another process that was alone has committed since.
   virtual void begin(Access) {}
   virtual void end() noexcept {}
 

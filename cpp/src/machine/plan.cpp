@@ -41,6 +41,7 @@ void Plan::add(const Operation& operation) {
         add_edges(request, *this);
         using Asked = std::remove_cvref_t<decltype(request)>;
         any_job_ = any_job_ || is_of_holder<Asked> || is_any_of<Asked, JobEnqueue, JobEnqueueMany, JobClaim>;
+        completes_all_ = completes_all_ && is_any_of<Asked, JobComplete, JobCompleteMany, JobClaim>;
         if constexpr (std::is_same_v<Asked, JobClaim>) claim(request);
         if constexpr (std::is_same_v<Asked, JobEnqueue>) key(*request.order);
         if constexpr (std::is_same_v<Asked, JobEnqueueMany>)
@@ -107,16 +108,20 @@ void Plan::generate_ids(std::int64_t after) {
 // A transaction that shares takes its numbers while it begins, so that their ids are not known before. No request reads them: the
 // commit finds out whether they are free.
 void Plan::expect(Storage& storage, Access access) {
-  if (access == Access::shared) {
+  if (is_beside_others(access)) {
     forget_generated();
   } else {
     generate_ids(storage.counters().jobs);
   }
-  storage.expect(lookups(), {.any = any_job_, .without_id = jobs_without_id_, .claims = claims_, .keys = keys_});
+  storage.expect(lookups(), {.any = any_job_,
+                             .completes_all = completes_all_ && !rows_.empty(),
+                             .without_id = jobs_without_id_,
+                             .claims = claims_,
+                             .keys = keys_});
 }
 
 void Plan::load(WorkingSet& set, Access access) {
-  if (access != Access::shared) generate_ids(set.counters().jobs);
+  if (!is_beside_others(access)) generate_ids(set.counters().jobs);
   if (rows_.size() + schedules_.size() + queues_.size() + edges_.size() >= 2) set.prefetch(lookups());
 }
 

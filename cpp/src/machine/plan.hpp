@@ -53,6 +53,7 @@ class Plan {
   std::vector<ClaimLookup> claims_;
   std::vector<KeyLookup> keys_;
   bool any_job_ = false;
+  bool completes_all_ = true;
   std::size_t jobs_without_id_ = 0;
   std::vector<std::string> generated_;  // their ids; they are the last of rows_
   std::int64_t generated_after_ = -1;   // the number before the first of them

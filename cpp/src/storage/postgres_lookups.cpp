@@ -29,6 +29,8 @@ void fill_all(std::span<Lookup<Ref>> records, const PostgresLookups::Loaded<Ref>
     if (!record.found) record.found = loaded.find(record.key)->second;
 }
 
+bool is_deleted_when_completed(const WrittenRows::One& one) { return one.row->job->spec->retention == 0; }
+
 }  // namespace
 
 void PostgresLookups::find(const Lookups& records, KnownState* known) {
@@ -61,17 +63,23 @@ void PostgresLookups::send(PostgresConnection& connection) const {
   if (!numbers_.empty()) connection.send(postgres_statement(PostgresQuery::load_messages), PostgresParameters().integers(numbers_));
 }
 
-void PostgresLookups::send_locking(PostgresConnection& connection, bool of_jobs, const WrittenRows& written) {
+void PostgresLookups::send_locking(PostgresConnection& connection, const JobLookups& jobs, const WrittenRows& written) {
   written_.clear();
   for (const std::string_view id : ids_)
     if (const WrittenRows::One* const one = written.find(id)) written_.push_back(*one);
   const bool all = written_.size() == ids_.size();
   if (!all) written_.clear();
-  if (!ids_.empty())
+  const bool assumes = all && jobs.completes_all && std::ranges::all_of(written_, is_deleted_when_completed);
+  if (assumes) {
+    assumed_ = written_;
+    // As the others lock them, so that two transactions do not wait for each other.
+    std::ranges::sort(assumed_, {}, [](const WrittenRows::One& one) -> const std::string& { return one.row->id(); });
+  }
+  if (!ids_.empty() && !assumes)
     connection.send(postgres_statement(all ? PostgresQuery::lock_written : PostgresQuery::lock_rows),
                     PostgresParameters().texts(ids_));
   sent_queues_ = false;
-  if (!of_jobs) return;
+  if (!jobs.any) return;
   for (const WrittenRows::One& one : written_) names_.push_back(one.row->job->spec->queue);
   if (all && !names_.empty() && std::ranges::count(names_, names_.front()) == std::ssize(names_)) {
     only_queue_ = names_.front();
@@ -91,7 +99,9 @@ bool PostgresLookups::take_locked(std::span<const PostgresResult> results, const
     results = results.first(results.size() - 1);
   }
   bool same = true;
-  if (!written_.empty()) {
+  if (!assumed_.empty()) {
+    for (const WrittenRows::One& one : assumed_) note(one.row);
+  } else if (!written_.empty()) {
     same = take_written(results.back(), written);
   } else if (!ids_.empty()) {
     for (int at = 0; at < results.back().rows(); ++at) note(read_row(results.back().row(at)));

@@ -30,9 +30,10 @@ class PostgresLookups {
   }
   // Adds the statements that load what is listed to the next round trip.
   void send(PostgresConnection& connection) const;
-  // The same for a transaction that shares: it locks the rows. If all of them are `written`, it does not read them. `of_jobs`: it
-  // also loads the queues of the rows that are jobs, but for only_queue(). There must be no other records.
-  void send_locking(PostgresConnection& connection, bool of_jobs, const WrittenRows& written);
+  // The same for a transaction that shares: it locks the rows. If all of them are `written`, it does not read them, and if they are
+  // jobs that it completes and that are then deleted, it does not lock them: they are assumed(). If there are `jobs`, it also loads
+  // the queues of the rows, but for only_queue(). There must be no other records.
+  void send_locking(PostgresConnection& connection, const JobLookups& jobs, const WrittenRows& written);
   // Takes their results, the last ones of a round trip, and empties the list.
   void take(std::span<const PostgresResult> results, KnownState& known);
   // The only queue of a transaction that shares, if its name was known: the caller loads its body. Otherwise empty.
@@ -49,6 +50,8 @@ class PostgresLookups {
   // The rows that this transaction has asked for; null: the row does not exist.
   const Loaded<RowRef>& rows() const noexcept { return rows_; }
   const Loaded<QueueRef>& queues() const noexcept { return queues_; }
+  // The rows that this transaction takes to be as they were written, without a lock. Its commit deletes them, and finds out.
+  const std::vector<WrittenRows::One>& assumed() const noexcept { return assumed_; }
   // At the end of a transaction.
   void clear();
 
@@ -73,6 +76,7 @@ class PostgresLookups {
   std::vector<std::string_view> edge_others_;
   std::vector<std::int64_t> numbers_;
   std::vector<WrittenRows::One> written_;  // all rows of ids_, or none
+  std::vector<WrittenRows::One> assumed_;
   std::string_view only_queue_;
   bool sent_queues_ = false;  // by send_locking()
   // The last queue that was loaded with its text: between two exclusive transactions it is the same.

@@ -32,9 +32,9 @@ void PostgresStorage::run_again(bool alone) {
 }
 
 // A read of what other transactions beside this one may change, and that is not locked: this one must not decide by it. An
-// optimistic transaction has not begun on the server.
+// optimistic or creating transaction has not begun on the server.
 void PostgresStorage::require_any_read() const {
-  if (access_ == Access::optimistic || (access_ == Access::shared && in_transaction_)) run_again(true);
+  if (commits_at_once() || (access_ == Access::shared && in_transaction_)) run_again(true);
 }
 
 std::pair<std::int64_t, std::int64_t> PostgresStorage::stored_claim_mark(std::string_view queue) const {
@@ -59,7 +59,7 @@ std::size_t PostgresStorage::send_shared_begin(const JobLookups& jobs) {
     // Its snapshot is a later one: it has all that earlier transactions with these locks have made.
     holders = send(PostgresQuery::count_holders, PostgresParameters().texts(queues).texts(keys));
   }
-  lookups_.send_locking(*connection_, jobs.any, written_);
+  lookups_.send_locking(*connection_, jobs, written_);
   for (const ClaimLookup& claim : jobs.claims) {  // one at most
     FirstJobs locked{.most = claim.most, .from = stored_claim_mark(claim.queue)};
     PostgresParameters parameters;
@@ -212,13 +212,40 @@ void PostgresStorage::require_shareable(const Changes& changes) {
   }
   const auto free = std::ranges::count_if(lookups_.rows(), [](const auto& one) { return !one.second; });
   if (!local || std::cmp_not_equal(created, free)) run_again(true);
+  require_deleted(changes);
+}
+
+// Rows that nothing has locked are those that the commit deletes, and checks. It deletes them after all other changes, so that two
+// transactions do not wait for each other: the others are changes of jobs that it has claimed.
+void PostgresStorage::require_deleted(const Changes& changes) {
+  const auto& assumed = lookups_.assumed();
+  if (assumed.empty()) return;
+  std::set<const Row*> its;
+  for (const WrittenRows::One& one : assumed) its.insert(one.row.get());
+  std::size_t deleted = 0;
+  bool others = false;
+  for (const RowChange& change : changes.rows) {
+    deleted += !change.after;
+    others = others || !change.before || (!change.after && !its.contains(change.before.get()));
+  }
+  if (!others && deleted == assumed.size()) return;
+  forget_assumed();
+  run_again(false);
+}
+
+// The next transaction reads and locks them.
+void PostgresStorage::forget_assumed() {
+  for (const WrittenRows::One& one : lookups_.assumed()) written_.forget(one.row->id());
 }
 
 void PostgresStorage::send_shared(const Changes& changes) {
   std::vector<RowChange> rows = changes.rows;
+  const auto& assumed = lookups_.assumed();
+  if (!assumed.empty()) std::erase_if(rows, [](const RowChange& change) { return !change.after; });
   // Two that create the same rows wait for each other in one order.
   std::ranges::sort(rows, {}, [](const RowChange& change) -> const std::string& { return row_of(change).id(); });
   send_rows(rows);
+  if (access_ == Access::creating) return send_created(changes);
   std::vector<std::string_view> queues;
   std::vector<std::string_view> deltas;
   for (const auto& [queue, delta] : deltas_) {
@@ -226,9 +253,28 @@ void PostgresStorage::send_shared(const Changes& changes) {
     deltas.push_back(delta);
   }
   PostgresParameters stored;
+  std::vector<std::string_view> gone;
+  std::vector<std::int64_t> writers;
+  for (const WrittenRows::One& one : assumed) {
+    gone.push_back(one.row->id());
+    writers.push_back(one.transaction);
+  }
+  if (!assumed.empty()) stored.texts(gone).integers(writers);
   stored.texts(queues).texts(deltas);
-  stored.integer(writer_).integer(batch_).integer(writer_).integer(batch_ + 1).integer(changes.counters.now);
-  send(PostgresQuery::store_shared, stored);
+  stored.integer(writer_).integer(batch_).integer(writer_).integer(batch_ + 1);
+  if (!assumed.empty()) stored.integer(std::ssize(assumed));
+  stored.integer(changes.counters.now);
+  send(assumed.empty() ? PostgresQuery::store_shared : PostgresQuery::store_shared_and_delete, stored);
+  ++batch_;
+}
+
+// The same for a creating transaction, if nothing that it has assumed is wrong.
+void PostgresStorage::send_created(const Changes& changes) {
+  const Instant now = changes.counters.now;
+  PostgresParameters stored;
+  stored.integer(writer_).integer(batch_).integer(writer_).integer(batch_ + 1).integer(now).integer(kAtOnce).integer(version_);
+  stored.integer(now).integer(options_.clock ? saturating_add(now, kLooksWithin) : kNever).integer(now);
+  send(PostgresQuery::store_created, stored);
   ++batch_;
 }
 

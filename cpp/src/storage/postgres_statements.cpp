@@ -166,10 +166,11 @@ std::string counters_at_once() {
 
 // Where the search for the first timer begins. The stored mark counts too, since a process learns it in the same round trip.
 constexpr const char* kDueFrom = "greatest(?, due_mark) AS due_from";
+// When the first schedule is due.
+constexpr const char* kScheduleDue = "(SELECT min(due_at) FROM schedules WHERE due_at >= counters.due_from)";
 // When that timer is due, and its id if it has no kind.
-constexpr const char* kDue =
-    "least(first.due_at, (SELECT min(due_at) FROM schedules WHERE due_at >= counters.due_from)), CASE WHEN first.due_at IS NOT "
-    "NULL AND first.due_kind IS NULL THEN first.id END";
+const std::string kDue = "least(first.due_at, " + std::string(kScheduleDue) +
+                         "), CASE WHEN first.due_at IS NOT NULL AND first.due_kind IS NULL THEN first.id END";
 constexpr const char* kFirstDue =
     " LEFT JOIN LATERAL (SELECT due_at, due_kind, id FROM promises WHERE due_at >= counters.due_from ORDER BY due_at, due_kind, id "
     "LIMIT 1) AS first ON true";
@@ -196,6 +197,23 @@ std::string if_known() {
          " <= ? AND NOT EXISTS (SELECT FROM inbox WHERE status IS NULL)";
 }
 
+// Notes the batch of a writer beside others, its instant and its deltas. Counted before the commit and under the lock: the next
+// writer that is alone sees the number, and drops its earlier knowledge. If a row that it deletes is gone, or another transaction
+// has written it, also one that it had to wait for, the instant is NULL, which the table refuses.
+std::string store_shared(bool deletes) {
+  const std::string gone = deletes ? "gone AS (DELETE FROM promises AS p USING unnest(?::text[], ?::bigint[]) AS u (id, writer) "
+                                     "WHERE " +
+                                         is("p.id", "u.id") + " AND p.xmin::text::bigint = u.writer RETURNING 1), "
+                                   : "";
+  const std::string seen = deletes ? "CASE WHEN (SELECT count(*) FROM gone) = ? THEN ?::bigint END" : "?";
+  return "WITH " + gone +
+         "numbered AS MATERIALIZED (SELECT nextval('shared_commits') AS number), counted AS (INSERT INTO queue_deltas (number, "
+         "queue, deltas) SELECT numbered.number, added.queue, added.deltas::bigint[] FROM numbered, unnest(?::text[], ?::text[]) "
+         "AS added (queue, deltas)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?) INSERT INTO writers (id, batch, "
+         "seen) VALUES (?, ?, " +
+         seen + ") RETURNING (SELECT number FROM numbered), pg_current_xact_id()::xid::text::bigint";
+}
+
 std::string replace_schedules(ColumnSet arrays) {
   return insert_into("schedules", kScheduleColumns, arrays) + " ON CONFLICT (id) DO UPDATE SET (" + list_of(kScheduleColumns) +
          ") = ROW (" + list_of(kScheduleColumns, "excluded.") + ")";
@@ -212,6 +230,10 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     case PostgresQuery::lock_shared:
       return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), pg_advisory_xact_lock_shared(" +
              std::string(kWriters) + ")";
+    case PostgresQuery::lock_shared_at_once:
+      return "SELECT set_config('idle_in_transaction_session_timeout', ?, true), set_config('lock_timeout', ?, true), "
+             "pg_advisory_xact_lock_shared(" +
+             std::string(kWriters) + "), set_config('lock_timeout', ?, true)";
     // A claim passes over the rows that others have locked. So only claims lock jobs that can be claimed: a request that names one
     // finds it here without a lock, and runs alone. num_nulls: the planner would read all of the index of such jobs if it was empty
     // once.
@@ -257,13 +279,18 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     case PostgresQuery::store_counters_if_known: return store_counters(false, if_known());
     case PostgresQuery::store_counters_and_drop: return store_counters(true, "");
     case PostgresQuery::store_counters_and_drop_if_known: return store_counters(true, if_known());
-    // Counted before the commit and under the lock: the next writer that is alone sees the number, and drops its earlier knowledge.
-    case PostgresQuery::store_shared:
-      return "WITH numbered AS MATERIALIZED (SELECT nextval('shared_commits') AS number), counted AS (INSERT INTO queue_deltas "
-             "(number, queue, deltas) SELECT numbered.number, added.queue, added.deltas::bigint[] FROM numbered, unnest(?::text[], "
-             "?::text[]) AS added (queue, deltas)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?) INSERT INTO "
-             "writers "
-             "(id, batch, seen) VALUES (?, ?, ?) RETURNING (SELECT number FROM numbered), pg_current_xact_id()::xid::text::bigint";
+    case PostgresQuery::store_shared: return store_shared(false);
+    case PostgresQuery::store_shared_and_delete: return store_shared(true);
+    // Without the instant the table refuses the row.
+    case PostgresQuery::store_created:
+      return std::string(
+                 "WITH forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?) INSERT INTO writers (id, batch, seen) VALUES "
+                 "(?, ?, (SELECT ?::bigint FROM (SELECT *, ") +
+             kDueFrom + " FROM counters ORDER BY version DESC LIMIT 1) AS counters" + kFirstDue +
+             " WHERE version = ? AND NOT EXISTS (SELECT FROM inbox WHERE status IS NULL) AND NOT EXISTS (SELECT FROM writers AS w "
+             "WHERE w.seen > ?) AND " +
+             kClock + " <= ? AND coalesce(least(first.due_at, " + kScheduleDue +
+             ") > ?, true))) RETURNING nextval('shared_commits'), pg_current_xact_id()::xid::text::bigint, " + kClock;
     case PostgresQuery::last_batch: return "SELECT batch FROM writers WHERE id = ? ORDER BY batch DESC LIMIT 1";
     case PostgresQuery::new_writer:
       return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days' AND seen <= (SELECT seen FROM "

@@ -11,9 +11,10 @@
 namespace resonate {
 
 enum class PostgresQuery : std::uint8_t {
-  lock,            // the transaction becomes the only writer
-  lock_at_once,    // the same, unless another one is
-  lock_shared,     // it keeps out the only writer, and no other one
+  lock,          // the transaction becomes the only writer
+  lock_at_once,  // the same, unless another one is
+  lock_shared,   // it keeps out the only writer, and no other one
+  lock_shared_at_once,
   lock_rows,       // load_rows, locked in the order of their ids; jobs that can be claimed are not locked
   lock_written,    // the ids of such rows, locked, and the numbers of the transactions that wrote them
   queues_of_rows,  // load_queues of the queues with these names and of those of the jobs with these ids, without deltas
@@ -30,7 +31,9 @@ enum class PostgresQuery : std::uint8_t {
   store_counters_if_known,
   store_counters_and_drop,  // also messages
   store_counters_and_drop_if_known,
-  store_shared,  // what store_counters does, beside other writers
+  store_shared,             // what store_counters does, beside other writers
+  store_shared_and_delete,  // also rows, if these transactions have written them
+  store_created,            // store_shared for rows that were created without a look, if nothing speaks against it
   last_batch,
   new_writer,
   lock_timeout,  // of the session or of this transaction

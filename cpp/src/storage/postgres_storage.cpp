@@ -120,7 +120,7 @@ void PostgresStorage::forget_connection() noexcept {
   in_transaction_ = false;
   known_.forget();
   written_.clear();
-  seen_version_ = KnownState::kUnknown;
+  seen_version_ = looked_version_ = KnownState::kUnknown;
 }
 
 void PostgresStorage::require_writable() const {
@@ -152,7 +152,7 @@ PostgresResult PostgresStorage::run(PostgresQuery which, const PostgresParameter
 
 // One round trip for everything that is not known.
 void PostgresStorage::load_many(const Lookups& records) {
-  const bool shares = access_ == Access::shared && in_transaction_;
+  const bool shares = access_ == Access::creating || (access_ == Access::shared && in_transaction_);
   lookups_.find(records, shares ? nullptr : &known_);
   if (lookups_.missing()) {
     require_any_read();
@@ -179,6 +179,7 @@ void PostgresStorage::keep_first_due(const PostgresResult& result, int column) {
 Instant PostgresStorage::first_due() {
   if (submission_waits_) return kAtOnce;
   if (access_ == Access::optimistic) return known_.first_due.value_or(known_.marks.due);
+  if (access_ == Access::creating) return known_.first_due.value_or(kNever);  // the server looks, too
   if (!known_.first_due)
     guarded("read", [&] {
       send_first_due(known_.marks.due);
@@ -188,7 +189,7 @@ Instant PostgresStorage::first_due() {
 }
 
 std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
-  if (access_ == Access::shared && in_transaction_) return locked_rows(range);
+  if (access_ == Access::creating || (access_ == Access::shared && in_transaction_)) return locked_rows(range);
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   return guarded("read", [&] {
     const RowRange narrowed = known_.narrowed(range);

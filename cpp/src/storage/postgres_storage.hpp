@@ -37,6 +37,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void begin(Access access) override;
   bool shares_writes() const noexcept override;
   bool knows_state() const noexcept override;
+  bool creates_at_once() const noexcept override;
   void end() noexcept override;
 
   Counters counters() override { return known_.present(); }
@@ -74,8 +75,9 @@ class PostgresStorage final : public Storage, private OpenConnection {
   // A process looks at the database at least so often, in ms: its steady clock may run at another speed than the database's clock.
   // An optimistic transaction whose instant is older when it commits runs again.
   static constexpr Duration kLooksWithin = 1000;
-  // Transactions that begin with a look after a failed optimistic one.
+  // Transactions that begin with a look after a failed optimistic one, and after a failed creating one.
   static constexpr int kLooksAfterFailure = 32;
+  static constexpr int kLooksAfterCreating = 8;
   enum class Outcome : std::uint8_t { committed, undone };
   // The first jobs of a queue after a place, read while the transaction began. One that shares has locked them, and has only those
   // that no other transaction had locked.
@@ -94,15 +96,18 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void connect();
   void begin_alone(const Lookups& expected, const JobLookups& jobs);
   void begin_once(Access access, const Lookups& expected = {}, const JobLookups& jobs = {});
-  void begin_optimistic(const Lookups& expected);
+  bool may_commit_at_once() const noexcept;
+  bool commits_at_once() const noexcept { return access_ == Access::optimistic || access_ == Access::creating; }
+  void begin_at_once(Access access, const Lookups& expected);
   void require_assumed(const Changes& changes);
-  void send_optimistic_begin();
+  void send_begin_at_once();
   static bool refutes(const PostgresError& error) noexcept;
   std::size_t send_lock(Access access);
   enum class Scope : std::uint8_t { session, transaction };
   void send_settings(Scope scope);
   void see_counters(const PostgresResult& result);
   void see_others(std::int64_t version, std::int64_t shared) noexcept;
+  void count_transaction() noexcept;
   [[noreturn]] static void run_again(bool alone);
   void require_any_read() const;
   std::size_t send_shared_begin(const JobLookups& jobs);
@@ -122,8 +127,11 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::int64_t unused_numbers() const noexcept;
   void keep_deltas(const PostgresResult& result);
   void require_shareable(const Changes& changes);
+  void send_created(const Changes& changes);
   bool lowers_mark(const Row& row) const;
   bool takes_key(const RowChange& change) const;
+  void require_deleted(const Changes& changes);
+  void forget_assumed();
   void send_shared(const Changes& changes);
   void keep_shared(std::int64_t number, std::int64_t transaction, const Changes& changes);
   std::size_t send_first_due(Instant floor);
@@ -191,9 +199,11 @@ class PostgresStorage final : public Storage, private OpenConnection {
   bool keeps_known_ = true;                           // whether known_ is valid after the transaction
   std::int64_t seen_version_ = KnownState::kUnknown;  // of the state that the last transaction has seen or made
   std::int64_t seen_shared_ = 0;
-  Duration wait_left_ = 0;                        // not 0: lock_timeout of the next transaction alone
-  std::chrono::steady_clock::time_point looked_;  // when a transaction last read the counters
-  int looks_left_ = 0;                            // of kLooksAfterFailure
+  std::int64_t looked_version_ = KnownState::kUnknown;  // that the last look has seen, while the counters are those that it read
+  Duration wait_left_ = 0;                              // not 0: lock_timeout of the next transaction alone
+  std::chrono::steady_clock::time_point looked_;        // when a transaction last read the counters
+  int looks_left_ = 0;                                  // of kLooksAfterFailure
+  int looks_left_beside_ = 0;                           // of kLooksAfterCreating
 };
 
 // Runs body, and translates what the server refuses into core errors.

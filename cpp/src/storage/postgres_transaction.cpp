@@ -1,9 +1,9 @@
 // How a transaction of a PostgresStorage begins and ends: the locks, the counters, and what is known of the state.
 //
 // There are three kinds (decision 51). A read is a snapshot. An exclusive transaction keeps out all other writers. A shared one
-// keeps out the exclusive ones; it locks the rows that it names, and changes nothing else. An optimistic
-// transaction is exclusive, too. It sends nothing before its commit, and then the beginning, the changes and the commit together
-// (postgres_optimistic.cpp).
+// keeps out the exclusive ones; it locks the rows that it names, and changes nothing else. An optimistic transaction is exclusive,
+// and a creating one is shared. These two send nothing before their commit, and then the beginning, the changes and the commit
+// together (postgres_optimistic.cpp).
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -36,7 +36,7 @@ void PostgresStorage::begin(Access access) {
   const JobLookups jobs = std::exchange(expected_jobs_, {});
   const Lookups expected = std::exchange(expected_, {});  // also if this fails: the keys are valid for this call alone
   if (access != Access::read) require_writable();
-  if (access == Access::optimistic) return begin_optimistic(expected);
+  if (access == Access::optimistic || access == Access::creating) return begin_at_once(access, expected);
   if (access == Access::shared && jobs.claims.size() > 1) run_again(true);  // such a transaction may claim from one queue
   guarded("begin", [&] {
     bool restarted = connection_ != nullptr;  // the server may have been, since the last call
@@ -95,12 +95,16 @@ std::size_t PostgresStorage::send_lock(Access access) {
   PostgresParameters parameters;
   parameters.text(std::to_string(longest_pause()));
   if (access == Access::shared) return send(PostgresQuery::lock_shared, parameters.text(address_.schema));
+  const std::string moment = std::to_string(std::min(kWaitForSharing, longest_wait()));
+  const std::string longest = std::to_string(longest_wait());
+  if (access == Access::creating)
+    return send(PostgresQuery::lock_shared_at_once, parameters.text(moment).text(address_.schema).text(longest));
   const bool waits = access != Access::optimistic;
   if (waits && wait_left_ > 0)
     send(PostgresQuery::lock_timeout, PostgresParameters().text(std::to_string(wait_left_)).text("true"));
   if (waits) wait_left_ = 0;
-  parameters.text(std::to_string(std::min(kWaitForSharing, longest_wait()))).text(address_.schema);
-  return send(waits ? PostgresQuery::lock : PostgresQuery::lock_at_once, parameters.text(std::to_string(longest_wait())));
+  return send(waits ? PostgresQuery::lock : PostgresQuery::lock_at_once,
+              parameters.text(moment).text(address_.schema).text(longest));
 }
 
 // One round trip: the locks, the counters, and the records that the transaction is going to read. If no other process writes, most
@@ -108,8 +112,7 @@ std::size_t PostgresStorage::send_lock(Access access) {
 void PostgresStorage::begin_once(Access access, const Lookups& expected, const JobLookups& jobs) {
   const bool writes = access != Access::read;
   const bool shares = access == Access::shared;
-  if (others_write_ > 0) --others_write_;
-  if (looks_left_ > 0) --looks_left_;
+  count_transaction();
   const bool alone = others_write_ == 0 && !shares && known_.version != KnownState::kUnknown;
   access_ = access;
   try {
@@ -180,6 +183,7 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
   version_ = row.integer(0);
   const std::int64_t shared = may_share_ ? row.integer(9) : 0;
   see_others(version_, shared);
+  looked_version_ = version_;
   stored_marks_.due = row.is_null(10) ? kAtOnce : row.integer(10);
   if (std::string claims = row.is_null(11) ? std::string() : row.text(11); claims != stored_claim_marks_) {
     stored_marks_.claims.clear();
@@ -203,6 +207,12 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
   keeps_known_ = access_ == Access::write && may_share_;
 }
 
+// What one of the last transactions has seen is forgotten after some others.
+void PostgresStorage::count_transaction() noexcept {
+  for (int* const left : {&others_write_, &looks_left_, &looks_left_beside_})
+    if (*left > 0) --*left;
+}
+
 // Notes whether another process has committed, since this one last looked.
 void PostgresStorage::see_others(std::int64_t version, std::int64_t shared) noexcept {
   constexpr int kLately = 32;
@@ -217,7 +227,7 @@ void PostgresStorage::end() noexcept {
   free_keys_.clear();
   unfolded_.clear();
   keep_numbers(false);
-  if (access_ == Access::optimistic) access_ = Access::read;
+  if (access_ == Access::optimistic || access_ == Access::creating) access_ = Access::read;
   if (!std::exchange(keeps_known_, true)) known_.version = KnownState::kUnknown;  // the next transaction reads all of it again
   if (!in_transaction_) return;
   in_transaction_ = false;

@@ -191,18 +191,18 @@ void PostgresStorage::send_changes(const Changes& changes) {
 }
 
 void PostgresStorage::write(const Changes& changes) {
-  if (access_ == Access::shared) require_shareable(changes);
-  if (access_ == Access::optimistic) require_assumed(changes);
+  if (is_beside_others(access_)) require_shareable(changes);
+  if (commits_at_once()) require_assumed(changes);
   const bool folds = wants_fold_ && !unfolded_.empty();
   if (!known_.keeps_instant(changes) || folds) guarded("commit", [&] { commit(changes); });
 }
 
 void PostgresStorage::commit(const Changes& changes) {
   const Uninterrupted uninterrupted;  // its outcome is to be known
-  const bool shares = access_ == Access::shared;
-  const bool optimistic = access_ == Access::optimistic;
+  const bool shares = is_beside_others(access_);
+  const bool at_once = commits_at_once();
   try {
-    if (optimistic) send_optimistic_begin();
+    if (at_once) send_begin_at_once();
     if (shares) {
       send_shared(changes);
     } else {
@@ -210,7 +210,7 @@ void PostgresStorage::commit(const Changes& changes) {
     }
     connection_->send(kCommit);
   } catch (const PostgresError&) {  // nothing was committed
-    if (optimistic && connection_->lost()) run_again(true);
+    if (at_once && connection_->lost()) run_again(true);
     throw;
   }
   std::int64_t version = 0;
@@ -222,28 +222,34 @@ void PostgresStorage::commit(const Changes& changes) {
     version = counters.integer(0);
     if (shares) transaction = counters.integer(1);
     if (!shares) messages = counters.integer(1);
-    if (!shares && options_.clock) options_.clock->learn_later(counters.integer(2));
+    if ((!shares || at_once) && options_.clock) options_.clock->learn_later(counters.integer(2));
   } catch (const PostgresError& error) {
     known_.forget();
+    looked_version_ = KnownState::kUnknown;
     if (!connection_->lost()) {  // the server has refused it
       --batch_;
-      if (shares && error.is("23505")) run_again(false);  // unique_violation: another one has created a row meanwhile
-      if (shares && error.by_others()) run_again(true);
-      if (optimistic && refutes(error)) {
-        looks_left_ = kLooksAfterFailure;
+      if (at_once && refutes(error)) {
+        if (shares) looks_left_beside_ = kLooksAfterCreating;
+        if (!shares) looks_left_ = kLooksAfterFailure;
         run_again(true);
       }
+      if (shares && error.is("23502")) {  // not_null_violation: another one has changed a row that this one has not locked
+        forget_assumed();
+        run_again(false);
+      }
+      if (shares && error.is("23505")) run_again(false);  // unique_violation: another one has created a row meanwhile
+      if (shares && error.by_others()) run_again(true);
       throw;
     }
     if (find_outcome() == Outcome::committed) return;
-    if (optimistic) run_again(true);  // the server may have restarted since the last call
+    if (at_once) run_again(true);  // the server may have restarted since the last call
     throw;
   }
   in_transaction_ = false;
   keep_numbers(true);
+  if (at_once) ++connection_counts.optimistic_commits;
   if (shares) return keep_shared(version, transaction, changes);
   written_.forget(changes);
-  if (optimistic) ++connection_counts.optimistic_commits;
   if (may_share_) note_folded(seen_shared_);
   unused_numbers_.clear();
   seen_version_ = version;

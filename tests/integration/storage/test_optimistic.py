@@ -98,6 +98,15 @@ def test_a_commit_of_another_process_is_seen(store: rc.Store, postgres_url: str,
             assert store.promises.create("r", FAR).param.json() == "other"
 
 
+def test_a_create_that_changes_nothing_sees_the_commit_of_another_process(store: rc.Store, postgres_url: str) -> None:
+    """No commit would check its reply, so it looks."""
+    store.promises.create("p", FAR)
+    with rc.Store(postgres_url, clock=rc.ManualClock(0)) as other:
+        other.promises.resolve("p")
+    with optimistic(0):
+        assert store.promises.create("p", FAR).state == "resolved"
+
+
 def test_a_promise_that_is_not_known_exists(store: rc.Store, postgres_url: str) -> None:
     """A request that takes an id for free finds out at the commit; the next 32 transactions look first, of which its own is one."""
     with rc.Store(postgres_url, clock=rc.ManualClock(0)) as other:

@@ -24,7 +24,7 @@ HOUR = 3_600_000
 FULL = ("promises", "edges", "messages", "schedules", "queue_hours", "queue_deltas")
 """The tables that may have many rows, of which a statement wants a few."""
 
-FILTERS = {"", "(enqueued_at IS NULL)", "(num_nulls(enqueued_at) = 0)", "(pid IS NOT NULL)"}
+FILTERS = {"", "(enqueued_at IS NULL)", "(num_nulls(enqueued_at) = 0)", "(pid IS NOT NULL)", "(u.writer = ((xmin)::text)::bigint)"}
 """The conditions that a plan may check in the rows that an index has found."""
 
 INDEXES = {
@@ -95,6 +95,10 @@ def of_jobs(store: rc.Store, of: str) -> None:
         jobs = store.jobs.claim("default", 10, worker="w", lease=HOUR)
         store.jobs.heartbeat("w", [(job.id, job.version) for job in jobs])
         store.jobs.complete_many([(job.id, job.version, None) for job in jobs])
+        store.jobs.enqueue_many("t", [None] * 5, retention=0, priority=1)
+        store.jobs.complete_many(
+            [(job.id, job.version, None) for job in store.jobs.claim("default", 5, worker="w", lease=HOUR, start=5)]
+        )
         store.jobs.claim("grouped", 10, worker="w", lease=HOUR)
         store.tick()
     (parent,) = store.jobs.claim("default", 1, worker="w", lease=HOUR, start=1)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 import libpq
 import resonate_core as rc
-from integration.storage.test_shared_jobs import LEASE, SHARED, begin, shared, sharing
+from integration.storage.interleaving import Interleaving
+from integration.storage.test_shared_jobs import LEASE, SHARED, asked, asked_claim, begin, shared, sharing
 from postgres_urls import plain, schema_of
+
+Retention = Literal["kept", 0]
+"""A job that is not kept is deleted by its completion, which does not lock it before."""
 
 
 def claim(store: rc.Store, count: int = 1) -> list[rc.Job]:
@@ -81,10 +85,11 @@ def test_a_job_that_another_process_has_claimed_meanwhile(store: rc.Store, other
     assert other.jobs.complete("a", again.version, "by the other").result.json() == "by the other"
 
 
+@pytest.mark.parametrize("retention", ["kept", 0])
 @pytest.mark.parametrize("waits", [False, True])
-def test_a_row_that_is_changed_by_hand(store: rc.Store, sql: libpq.Connection, waits: bool) -> None:
+def test_a_row_that_is_changed_by_hand(store: rc.Store, sql: libpq.Connection, waits: bool, retention: Retention) -> None:
     """Also while the completion waits for its lock."""
-    store.jobs.enqueue("t", "given", id="a")
+    store.jobs.enqueue("t", "given", id="a", retention=retention)
     (job,) = claim(store)
     sql.execute("BEGIN")
     sql.execute("UPDATE promises SET param_data = encode('\"other\"', 'base64') WHERE id = 'a'")
@@ -102,12 +107,109 @@ def test_a_row_that_is_changed_by_hand(store: rc.Store, sql: libpq.Connection, w
     assert [(one.state, one.payload.json()) for one in ended] == [("completed", "other")]
 
 
-def test_a_row_that_is_gone(store: rc.Store, sql: libpq.Connection) -> None:
-    store.jobs.enqueue("t", id="a")
+@pytest.mark.parametrize("retention", ["kept", 0])
+def test_a_row_that_is_gone(store: rc.Store, sql: libpq.Connection, retention: Retention) -> None:
+    store.jobs.enqueue("t", id="a", retention=retention)
     (job,) = claim(store)
     sql.execute("DELETE FROM promises WHERE id = 'a'")
     with pytest.raises(rc.NotFound):
         store.jobs.complete("a", job.version)
+
+
+def claimed(store: rc.Store, *names: str) -> list[rc.Job]:
+    """New jobs that are not kept and that this store has claimed."""
+    store.jobs.enqueue_many("t", [None] * len(names), ids=list(names), retention=0)
+    return claim(store, len(names))
+
+
+def test_jobs_that_are_not_kept_are_completed_beside_others(store: rc.Store) -> None:
+    """With a claim in the same transaction, too."""
+    a, b, c = claimed(store, "a", "b", "c")
+    assert sharing(lambda: store.jobs.complete("a", a.version)) == SHARED
+    store.jobs.enqueue("t", id="d", retention=0)
+    both = [
+        asked("job.complete_many", jobs=[{"id": job.id, "version": job.version, "result": {}} for job in (c, b)]),
+        asked_claim("default"),
+    ]
+    replies: list[Any] = []
+    assert sharing(lambda: replies.extend(store.apply(both))) == SHARED
+    assert [job["id"] for job in replies[1]["data"]["jobs"]] == ["d"]
+    for name in "abc":
+        with pytest.raises(rc.NotFound):
+            store.jobs.get(name)
+    assert store.check() == []
+
+
+def test_what_does_not_only_delete_jobs_locks_them(store: rc.Store) -> None:
+    """It runs again, or does not try: a wrong version, a job that is only looked at, a promise that is created beside."""
+    a, b, c = claimed(store, "a", "b", "c")
+
+    def complete(job: rc.Job, version: int) -> dict[str, Any]:
+        return asked("job.complete", id=job.id, version=version, result={})
+
+    replies: list[Any] = []
+    assert sharing(lambda: replies.extend(store.apply([complete(a, 9), complete(b, b.version)]))) == (1, 1)
+    assert [one["head"]["status"] for one in replies] == [409, 200]
+    assert sharing(lambda: store.apply([asked("job.get", id="a"), complete(c, c.version)])) == SHARED
+    create = asked("promise.create", id="p", timeoutAt=10**15, param={}, tags={})
+    assert sharing(lambda: store.apply([complete(a, a.version), create])) == SHARED
+    assert store.check() == []
+
+
+@pytest.mark.parametrize("beats", [("b",), ("a", "b"), ("b", "a")])
+def test_another_process_writes_the_job_between_the_look_and_the_commit(postgres_url: str, beats: tuple[str, ...]) -> None:
+    """It prolongs the lease of a job; the completion finds another row, and runs again."""
+    between = Interleaving(postgres_url, writers={"A": "shared", "B": "shared"})
+    a, b = between.actors["A"].store, between.actors["B"].store
+    begin(a)
+    jobs = {job.id: job.version for job in claimed(a, "a", "b")}
+    for store in (a, b):
+        store.clock.advance(1)
+    seen: dict[str, Any] = {}
+
+    def run() -> None:
+        seen.update(
+            between.run(
+                {
+                    "A": lambda store: store.jobs.complete_many([(id, jobs[id], None) for id in ("b", "a")]),
+                    "B": lambda store: store.jobs.heartbeat("w", [(id, jobs[id]) for id in beats]),
+                },
+                "ABBA",
+            )
+        )
+
+    assert sharing(run) == (2, 1)
+    assert seen["A"] == [200, 200]
+    assert b.check() == []
+    between.close()
+
+
+def test_two_processes_that_need_the_same_jobs_do_not_wait_for_each_other(postgres_url: str) -> None:
+    """The deletions come in the order in which others lock the jobs: no deadlock, whatever order the request has."""
+    between = Interleaving(postgres_url, writers={"A": "shared", "B": "shared"})
+    a, b = between.actors["A"].store, between.actors["B"].store
+    begin(a)
+    names = [f"j{number:02}" for number in range(40)]
+    for turn in range(20):
+        mine = [f"{name} {turn}" for name in names]
+        jobs = {job.id: job.version for job in claimed(a, *mine)}
+        order = mine[::-1] if turn % 2 else mine
+        beats = threading.Thread(target=b.jobs.heartbeat, args=("w", [(id, jobs[id]) for id in mine]))
+        beats.start()
+        a.jobs.complete_many([(id, jobs[id], None) for id in order])
+        beats.join()
+    assert (
+        int(
+            str(
+                between.actors["A"].server.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")[0][
+                    0
+                ]
+            )
+        )
+        == 0
+    )
+    assert a.check() == []
+    between.close()
 
 
 def test_more_claims_than_are_kept(store: rc.Store) -> None:
