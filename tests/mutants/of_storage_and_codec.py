@@ -188,8 +188,8 @@ MUTANTS = [
     Mutant(
         "what is known stays so after commits of writers that share",
         "storage",
-        "version_ == known_.version && «shared == known_.shared» && may_share_",
-        "true",
+        "version_ != known_.version || «shared != known_.shared» || !may_share_",
+        "false",
     ),
     Mutant(
         "a read keeps what it knows while a writer that shares commits",

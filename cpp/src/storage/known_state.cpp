@@ -215,7 +215,7 @@ void KnownState::renew(std::int64_t committed, const Counters& stored, std::int6
 void KnownState::forget() {
   rows.clear();
   version = kUnknown;
-  counters = {};
+  counters = {.now = counters.now};  // renew() sees by it whether the clock was set back
   messages = 0;
   first_due.reset();
   marks = {};

@@ -215,8 +215,8 @@ void PostgresStorage::require_shareable(const Changes& changes) {
   require_deleted(changes);
 }
 
-// Rows that nothing has locked are those that the commit deletes, and checks. It deletes them after all other changes, so that two
-// transactions do not wait for each other: the others are changes of jobs that it has claimed.
+// Rows that nothing has locked are those that the commit deletes, and checks. It deletes them after all other changes, which are of
+// jobs that it has claimed, so two transactions hardly ever wait for each other. If they do, the server ends one, which runs again.
 void PostgresStorage::require_deleted(const Changes& changes) {
   const auto& assumed = lookups_.assumed();
   if (assumed.empty()) return;

@@ -150,6 +150,9 @@ std::string select_range(Index index) {
 // The clock of the database, in ms.
 const std::string kClock = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
+constexpr const char* kCounterColumns =
+    "version, sequence, seen, dropped, jobs_made, messages, due_mark, claim_marks, added_up, numbers_taken";
+
 // The columns of the counters that each transaction reads. The statement comes after the locks, so it sees the last commit, and the
 // clock after that. A sequence is no part of its snapshot, and a role that only reads may not see one. A writer that is alone has 0
 // as seen in each version of its row, so the search for the latest instant reads none of them.
@@ -184,9 +187,8 @@ std::string store_counters(bool drops, const std::string& and_only_if) {
   return "WITH " + gone +
          "noted AS (INSERT INTO writers (id, batch) VALUES (?, ?)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?), "
          "old AS (DELETE FROM counters WHERE version = ?" +
-         and_only_if +
-         " RETURNING version, messages) INSERT INTO counters (version, sequence, seen, dropped, jobs_made, messages, due_mark, "
-         "claim_marks, added_up, numbers_taken) SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM "
+         and_only_if + " RETURNING version, messages) INSERT INTO counters (" + kCounterColumns +
+         ") SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM "
          "clock_timestamp())::bigint % 1000000, ?, ?, ?, ?, (SELECT messages FROM old) + ?" +
          (drops ? " - (SELECT count(*) FROM gone)" : "") + ", ?, ?, ?, ? RETURNING version, messages, " + kClock;
 }
@@ -281,12 +283,13 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     case PostgresQuery::store_counters_and_drop_if_known: return store_counters(true, if_known());
     case PostgresQuery::store_shared: return store_shared(false);
     case PostgresQuery::store_shared_and_delete: return store_shared(true);
-    // Without the instant the table refuses the row.
+    // Without the instant the table refuses the row. The columns that it does not need have names that a migration may change,
+    // which keeps out processes of an earlier release.
     case PostgresQuery::store_created:
       return std::string(
                  "WITH forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?) INSERT INTO writers (id, batch, seen) VALUES "
-                 "(?, ?, (SELECT ?::bigint FROM (SELECT *, ") +
-             kDueFrom + " FROM counters ORDER BY version DESC LIMIT 1) AS counters" + kFirstDue +
+                 "(?, ?, (SELECT ?::bigint FROM (SELECT ") +
+             kCounterColumns + ", " + kDueFrom + " FROM counters ORDER BY version DESC LIMIT 1) AS counters" + kFirstDue +
              " WHERE version = ? AND NOT EXISTS (SELECT FROM inbox WHERE status IS NULL) AND NOT EXISTS (SELECT FROM writers AS w "
              "WHERE w.seen > ?) AND " +
              kClock + " <= ? AND coalesce(least(first.due_at, " + kScheduleDue +

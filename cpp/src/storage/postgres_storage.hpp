@@ -106,6 +106,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   enum class Scope : std::uint8_t { session, transaction };
   void send_settings(Scope scope);
   void see_counters(const PostgresResult& result);
+  void renew_known(const PostgresRow& row, std::int64_t shared);
   void see_others(std::int64_t version, std::int64_t shared) noexcept;
   void count_transaction() noexcept;
   [[noreturn]] static void run_again(bool alone);

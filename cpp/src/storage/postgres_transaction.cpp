@@ -183,7 +183,6 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
   version_ = row.integer(0);
   const std::int64_t shared = may_share_ ? row.integer(9) : 0;
   see_others(version_, shared);
-  looked_version_ = version_;
   stored_marks_.due = row.is_null(10) ? kAtOnce : row.integer(10);
   if (std::string claims = row.is_null(11) ? std::string() : row.text(11); claims != stored_claim_marks_) {
     stored_marks_.claims.clear();
@@ -196,7 +195,12 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
   jobs_made_ = row.integer(4);
   numbers_taken_ = row.integer(13);
   last_number_ = may_share_ ? row.integer(14) : numbers_taken_;
-  if (version_ == known_.version && shared == known_.shared && may_share_) return;
+  if (version_ != known_.version || shared != known_.shared || !may_share_) renew_known(row, shared);
+  looked_version_ = version_;
+}
+
+// Takes the counters for all that is known.
+void PostgresStorage::renew_known(const PostgresRow& row, std::int64_t shared) {
   const std::int64_t jobs = saturating_add(jobs_made_, last_number_ - numbers_taken_ - unused_numbers());
   const Counters counters{row.integer(1), row.integer(2), row.integer(3), jobs};
   require_usable(counters, row.integer(5));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Literal
@@ -53,6 +54,14 @@ def sql(postgres_url: str) -> Iterator[libpq.Connection]:
         yield connection
 
 
+def wait_for_waiter(sql: libpq.Connection, waiter: threading.Thread) -> None:
+    """Waits until a session waits for a row that this one has locked."""
+    deadline = time.monotonic() + 60
+    while not sql.execute("SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))"):
+        assert waiter.is_alive() and time.monotonic() < deadline, "it does not wait"
+        time.sleep(0.01)
+
+
 def test_an_own_claim_is_completed_beside_others(store: rc.Store) -> None:
     store.jobs.enqueue_many("t", [1, 2, 3], ids=["a", "b", "c"])
     jobs = claim(store, 3)
@@ -98,8 +107,7 @@ def test_a_row_that_is_changed_by_hand(store: rc.Store, sql: libpq.Connection, w
     completes = threading.Thread(target=lambda: ended.append(store.jobs.complete("a", job.version, "done")))
     if waits:
         completes.start()
-        while not sql.execute("SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"):
-            pass
+        wait_for_waiter(sql, completes)
         sql.execute("COMMIT")
     else:
         sql.execute("COMMIT")
@@ -195,8 +203,7 @@ def test_jobs_are_deleted_in_the_order_in_which_others_lock_them(store: rc.Store
     complete = partial(store.jobs.complete_many, [(id, jobs[id], None) for id in ("b", "a")])
     completes = threading.Thread(target=lambda: seen.append(sharing(complete)))
     completes.start()
-    while not sql.execute("SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"):
-        pass
+    wait_for_waiter(sql, completes)
     sql.execute(lock.format("b"))
     sql.execute("COMMIT")
     completes.join()
