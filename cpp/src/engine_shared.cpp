@@ -47,6 +47,19 @@ bool makes_rows(const Operation& operation) {
          std::holds_alternative<JobEnqueueMany>(operation) || std::holds_alternative<JobRelease>(operation);
 }
 
+// Whether this holds for each caller of a transaction.
+template <class Caller, class Holds>
+bool all_callers(const Caller& first, const Caller& last, Holds holds) {
+  for (const Caller* one = &first;; one = one->next) {
+    if (!holds(*one)) return false;
+    if (one == &last) return true;
+  }
+}
+
+bool has_instants(std::span<const std::optional<Instant>> nows) {
+  return std::ranges::any_of(nows, [](const auto& now) { return now.has_value(); });
+}
+
 bool only_creates(std::span<const Request> requests) {
   return std::ranges::all_of(requests, [](const Request& one) { return std::holds_alternative<PromiseCreate>(one.operation); });
 }
@@ -57,8 +70,8 @@ bool Engine::may_share(const Caller& first, const Caller& last) const {
   if (!storage_->shares_writes() || trace_) return false;  // a recording has the states that other processes have made
   const std::string* claimed = nullptr;
   bool makes = false;
-  for (const Caller* one = &first;; one = one->next) {
-    for (const Request& request : one->requests) {
+  return all_callers(first, last, [&](const Caller& one) {
+    for (const Request& request : one.requests) {
       if (!is_local(request)) return false;
       const auto* const claim = std::get_if<JobClaim>(&request.operation);
       if (claim && claimed && *claimed != claim->queues.front().name) return false;  // claims are in one order only in one queue
@@ -66,28 +79,22 @@ bool Engine::may_share(const Caller& first, const Caller& last) const {
       makes = makes || makes_rows(request.operation);
     }
     if (claimed && makes) return false;
-    if (std::ranges::any_of(one->nows, [](const auto& now) { return now.has_value(); })) return false;
-    if (one == &last) return true;
-  }
+    return !has_instants(one.nows);
+  });
 }
 
 bool Engine::may_be_optimistic(const Caller& first, const Caller& last) const {
   if (!storage_->knows_state() || trace_ || options_.check) return false;  // a check reads more than the requests
-  for (const Caller* one = &first;; one = one->next) {
-    for (const Request& request : one->requests)
+  return all_callers(first, last, [](const Caller& one) {
+    for (const Request& request : one.requests)
       if (std::holds_alternative<JobClaim>(request.operation)) return false;  // it reads a range
-    if (std::ranges::any_of(one->nows, [](const auto& now) { return now.has_value(); })) return false;
-    if (one == &last) return true;
-  }
+    return !has_instants(one.nows);
+  });
 }
 
 // Of callers that may share.
 bool Engine::may_create_at_once(const Caller& first, const Caller& last) const {
-  if (!storage_->creates_at_once()) return false;
-  for (const Caller* one = &first;; one = one->next) {
-    if (!only_creates(one->requests)) return false;
-    if (one == &last) return true;
-  }
+  return storage_->creates_at_once() && all_callers(first, last, [](const Caller& one) { return only_creates(one.requests); });
 }
 
 // Runs the callers in one transaction that is optimistic or beside others. Returns false, and has changed nothing, if they must run

@@ -1,4 +1,4 @@
-// What a storage keeps in memory of the stored state.
+// KnownState: an instant that only this process knows, while other processes commit or set the clock back.
 #include "storage/known_state.hpp"
 
 #include <gtest/gtest.h>
@@ -12,37 +12,33 @@ Counters at(Instant now) {
   return counters;
 }
 
-// A later instant that no commit has stored.
-void observe(KnownState& known, Instant now) {
-  Changes changes;
-  changes.counters = at(now);
-  ASSERT_TRUE(known.keeps_instant(changes));
-}
+// The stored instant is 100, and a later one, 105, is known that no commit has stored.
+class KnownInstant : public testing::Test {
+ protected:
+  KnownInstant() {
+    known.renew(1, at(100), 0);
+    Changes changes;
+    changes.counters = at(105);
+    EXPECT_TRUE(known.keeps_instant(changes));
+  }
 
-TEST(KnownState, AnInstantThatIsNotStoredStaysWhileOthersCommit) {
-  KnownState known;
-  known.renew(1, at(100), 0);
-  observe(known, 105);
-  known.renew(2, at(101), 0);
-  EXPECT_EQ(known.present().now, 105);
-}
+  // The present instant after a look at a state that another process has committed at this one.
+  Instant after(Instant stored) {
+    known.renew(2, at(stored), 0);
+    return known.present().now;
+  }
 
-TEST(KnownState, AnInstantThatIsNotStoredGoesWhenTheClockIsSetBack) {
   KnownState known;
-  known.renew(1, at(100), 0);
-  observe(known, 105);
-  known.renew(2, at(50), 0);
-  EXPECT_EQ(known.present().now, 50);
-}
+};
 
-// A commit that began without a look was refused, or the connection was lost: nothing is known until the next look.
-TEST(KnownState, ItIsKnownThatTheClockWasSetBackAlsoIfAllElseIsForgotten) {
-  KnownState known;
-  known.renew(1, at(100), 0);
-  observe(known, 105);
+TEST_F(KnownInstant, StaysWhileOthersCommit) { EXPECT_EQ(after(101), 105); }
+
+TEST_F(KnownInstant, GoesWhenTheClockIsSetBack) { EXPECT_EQ(after(50), 50); }
+
+// A commit that began without a look was refused, or the connection was lost: nothing else is known until the next look.
+TEST_F(KnownInstant, GoesWhenTheClockIsSetBackAfterAllElseIsForgotten) {
   known.forget();
-  known.renew(2, at(50), 0);
-  EXPECT_EQ(known.present().now, 50);
+  EXPECT_EQ(after(50), 50);
 }
 
 }  // namespace

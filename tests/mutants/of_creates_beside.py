@@ -20,7 +20,7 @@ MUTANTS = [
         '" WHERE version = ? AND NOT EXISTS (SELECT FROM writers AS w WHERE w.seen > ?) AND "',
     ),
     Mutant(
-        "created at once: the instant is before one that another process has stored",
+        "created at once: a later instant of another process is not seen",
         "storage",
         "stored.integer(«now»).integer(options_.clock ?",
         "kNever",
@@ -94,7 +94,7 @@ MUTANTS = [
     Mutant(
         "created at once: requests of other kinds are tried, too",
         "storage",
-        "if («!only_creates(one->requests)») return false;",
-        "false",
+        "[](const Caller& one) { return «only_creates(one.requests)»; }",
+        "true",
     ),
 ]

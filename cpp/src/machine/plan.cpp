@@ -113,11 +113,9 @@ void Plan::expect(Storage& storage, Access access) {
   } else {
     generate_ids(storage.counters().jobs);
   }
-  storage.expect(lookups(), {.any = any_job_,
-                             .completes_all = completes_all_ && !rows_.empty(),
-                             .without_id = jobs_without_id_,
-                             .claims = claims_,
-                             .keys = keys_});
+  storage.expect(
+      lookups(),
+      {.any = any_job_, .completes_all = completes_all_, .without_id = jobs_without_id_, .claims = claims_, .keys = keys_});
 }
 
 void Plan::load(WorkingSet& set, Access access) {

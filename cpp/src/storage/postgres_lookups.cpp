@@ -72,7 +72,7 @@ void PostgresLookups::send_locking(PostgresConnection& connection, const JobLook
   const bool assumes = all && jobs.completes_all && std::ranges::all_of(written_, is_deleted_when_completed);
   if (assumes) {
     assumed_ = written_;
-    // As the others lock them, so that two transactions do not wait for each other.
+    // The order in which other transactions lock them: so no two wait for each other.
     std::ranges::sort(assumed_, {}, [](const WrittenRows::One& one) -> const std::string& { return one.row->id(); });
   }
   if (!ids_.empty() && !assumes)

@@ -34,7 +34,7 @@ void PostgresStorage::run_again(bool alone) {
 // A read of what other transactions beside this one may change, and that is not locked: this one must not decide by it. An
 // optimistic or creating transaction has not begun on the server.
 void PostgresStorage::require_any_read() const {
-  if (commits_at_once() || (access_ == Access::shared && in_transaction_)) run_again(true);
+  if (access_ == Access::optimistic || is_limited()) run_again(true);
 }
 
 std::pair<std::int64_t, std::int64_t> PostgresStorage::stored_claim_mark(std::string_view queue) const {

@@ -200,8 +200,9 @@ std::string if_known() {
 }
 
 // Notes the batch of a writer beside others, its instant and its deltas. Counted before the commit and under the lock: the next
-// writer that is alone sees the number, and drops its earlier knowledge. If a row that it deletes is gone, or another transaction
-// has written it, also one that it had to wait for, the instant is NULL, which the table refuses.
+// writer that is alone sees the number, and drops its earlier knowledge. A row that it is to delete may be gone, or another
+// transaction may have written it, even while this statement waited for that one. Then the instant is NULL, which the table
+// refuses.
 std::string store_shared(bool deletes) {
   const std::string gone = deletes ? "gone AS (DELETE FROM promises AS p USING unnest(?::text[], ?::bigint[]) AS u (id, writer) "
                                      "WHERE " +

@@ -152,8 +152,7 @@ PostgresResult PostgresStorage::run(PostgresQuery which, const PostgresParameter
 
 // One round trip for everything that is not known.
 void PostgresStorage::load_many(const Lookups& records) {
-  const bool shares = access_ == Access::creating || (access_ == Access::shared && in_transaction_);
-  lookups_.find(records, shares ? nullptr : &known_);
+  lookups_.find(records, is_limited() ? nullptr : &known_);
   if (lookups_.missing()) {
     require_any_read();
     guarded("read", [&] {
@@ -189,7 +188,7 @@ Instant PostgresStorage::first_due() {
 }
 
 std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
-  if (access_ == Access::creating || (access_ == Access::shared && in_transaction_)) return locked_rows(range);
+  if (is_limited()) return locked_rows(range);
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   return guarded("read", [&] {
     const RowRange narrowed = known_.narrowed(range);

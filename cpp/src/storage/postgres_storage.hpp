@@ -97,7 +97,9 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void begin_alone(const Lookups& expected, const JobLookups& jobs);
   void begin_once(Access access, const Lookups& expected = {}, const JobLookups& jobs = {});
   bool may_commit_at_once() const noexcept;
-  bool commits_at_once() const noexcept { return access_ == Access::optimistic || access_ == Access::creating; }
+  static bool commits_at_once(Access access) noexcept { return access == Access::optimistic || access == Access::creating; }
+  // Whether the transaction may use no other rows than those that it has locked or creates.
+  bool is_limited() const noexcept { return access_ == Access::creating || (access_ == Access::shared && in_transaction_); }
   void begin_at_once(Access access, const Lookups& expected);
   void require_assumed(const Changes& changes);
   void send_begin_at_once();

@@ -36,7 +36,7 @@ void PostgresStorage::begin(Access access) {
   const JobLookups jobs = std::exchange(expected_jobs_, {});
   const Lookups expected = std::exchange(expected_, {});  // also if this fails: the keys are valid for this call alone
   if (access != Access::read) require_writable();
-  if (access == Access::optimistic || access == Access::creating) return begin_at_once(access, expected);
+  if (commits_at_once(access)) return begin_at_once(access, expected);
   if (access == Access::shared && jobs.claims.size() > 1) run_again(true);  // such a transaction may claim from one queue
   guarded("begin", [&] {
     bool restarted = connection_ != nullptr;  // the server may have been, since the last call
@@ -211,7 +211,7 @@ void PostgresStorage::renew_known(const PostgresRow& row, std::int64_t shared) {
   keeps_known_ = access_ == Access::write && may_share_;
 }
 
-// What one of the last transactions has seen is forgotten after some others.
+// Each transaction counts down for how many more it matters that others have written, and that a commit without a look has failed.
 void PostgresStorage::count_transaction() noexcept {
   for (int* const left : {&others_write_, &looks_left_, &looks_left_beside_})
     if (*left > 0) --*left;
@@ -231,7 +231,7 @@ void PostgresStorage::end() noexcept {
   free_keys_.clear();
   unfolded_.clear();
   keep_numbers(false);
-  if (access_ == Access::optimistic || access_ == Access::creating) access_ = Access::read;
+  if (commits_at_once(access_)) access_ = Access::read;
   if (!std::exchange(keeps_known_, true)) known_.version = KnownState::kUnknown;  // the next transaction reads all of it again
   if (!in_transaction_) return;
   in_transaction_ = false;

@@ -192,7 +192,7 @@ void PostgresStorage::send_changes(const Changes& changes) {
 
 void PostgresStorage::write(const Changes& changes) {
   if (is_beside_others(access_)) require_shareable(changes);
-  if (commits_at_once()) require_assumed(changes);
+  if (commits_at_once(access_)) require_assumed(changes);
   const bool folds = wants_fold_ && !unfolded_.empty();
   if (!known_.keeps_instant(changes) || folds) guarded("commit", [&] { commit(changes); });
 }
@@ -200,7 +200,7 @@ void PostgresStorage::write(const Changes& changes) {
 void PostgresStorage::commit(const Changes& changes) {
   const Uninterrupted uninterrupted;  // its outcome is to be known
   const bool shares = is_beside_others(access_);
-  const bool at_once = commits_at_once();
+  const bool at_once = commits_at_once(access_);
   try {
     if (at_once) send_begin_at_once();
     if (shares) {

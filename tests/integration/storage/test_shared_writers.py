@@ -249,7 +249,7 @@ def test_an_id_that_was_free_before_the_wait(postgres_url: str) -> None:
 @pytest.mark.parametrize("looks", [True, False])
 @pytest.mark.parametrize("cut", [None, 0, 1])
 def test_the_outcome_of_a_commit_whose_answer_was_lost(postgres_url: str, cut: int | None, looks: bool) -> None:
-    """Of one that has looked, and of one that creates without a look (decision 58)."""
+    """The transaction has looked, or it creates a promise without a look (decision 58)."""
     proxy = Proxy(shared(postgres_url), cut)
     check_cut_commit(proxy, proxy.url, looks=looks, alone_before=looks)
 

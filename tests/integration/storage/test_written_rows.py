@@ -194,7 +194,7 @@ def test_another_process_writes_the_job_between_the_look_and_the_commit(postgres
 
 
 def test_jobs_are_deleted_in_the_order_in_which_others_lock_them(store: rc.Store, sql: libpq.Connection) -> None:
-    """Whatever order the request has: otherwise each of two transactions could wait for a job that the other one has locked."""
+    """That is the order of their ids, not that of the request. So no two transactions wait for each other."""
     jobs = {job.id: job.version for job in claimed(store, "a", "b")}
     lock = "SELECT FROM promises WHERE id = '{}' FOR UPDATE"
     sql.execute("BEGIN")
