@@ -31,12 +31,26 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 __all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]
 
 
+class FailuresAtOnce:
+    """Prints each failure when it is known, not only at the end, which a run that is stopped does not reach."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(trylast=True)  # after the letter of the test
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.write_line(f"\nFAILED {report.nodeid} ({report.when})\n{report.longreprtext}", red=True)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Offers one PostgreSQL server to all processes of the run, which the first test that needs it starts; stops it at the end."""
     if not hasattr(config, "workerinput"):
         offer = contextlib.ExitStack()
         offer.enter_context(postgres_server.offered())
         config.add_cleanup(offer.close)
+        config.pluginmanager.register(FailuresAtOnce(config))
     else:
         gc.disable()  # until all tests are collected, which makes no garbage worth a quarter of that time
 
