@@ -45,7 +45,10 @@ class FailuresAtOnce:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Offers one PostgreSQL server to all processes of the run, which the first test that needs it starts; stops it at the end."""
+    """Offers one PostgreSQL server to all processes of the run, which the first test that needs it starts; stops it at the end.
+
+    Prints failures at once.
+    """
     if not hasattr(config, "workerinput"):
         offer = contextlib.ExitStack()
         offer.enter_context(postgres_server.offered())
