@@ -47,7 +47,7 @@ class FailuresAtOnce:
 def pytest_configure(config: pytest.Config) -> None:
     """Offers one PostgreSQL server to all processes of the run, which the first test that needs it starts; stops it at the end.
 
-    Prints failures at once.
+    The process that starts the others also prints each failure at once.
     """
     if not hasattr(config, "workerinput"):
         offer = contextlib.ExitStack()
