@@ -190,8 +190,6 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
     stored_claim_marks_ = std::move(claims);
   }
   note_folded(row.integer(12));
-  const std::int64_t unfolded = shared - folded_;
-  wants_fold_ = wants_fold_ && (unfolded >= kFoldsEvery / 2 || claimed_by_all(unfolded) >= kFoldsAfterJobs / 2);
   jobs_made_ = row.integer(4);
   numbers_taken_ = row.integer(13);
   last_number_ = may_share_ ? row.integer(14) : numbers_taken_;
