@@ -8,7 +8,7 @@ MUTANTS = [
     Mutant(
         "created at once: a process that was alone meanwhile is not seen",
         "storage",
-        '«" FROM counters ORDER BY version DESC LIMIT 1) AS counters"» + kFirstDue + " WHERE version = ? AND NOT EXISTS',
+        '«" FROM counters ORDER BY version DESC LIMIT 1) AS counters"» + join_first_due() + " WHERE version = ? AND NOT EXISTS',
         '" FROM counters ORDER BY version DESC LIMIT 1) AS stored (was), LATERAL (SELECT stored.due_from, $7::bigint AS "\n'
         '"version) AS counters"',
     ),

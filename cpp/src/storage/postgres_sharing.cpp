@@ -88,7 +88,9 @@ std::size_t PostgresStorage::send_shared_state(const JobLookups& jobs) {
   } else {
     parameters.text(lookups_.only_queue());
   }
-  return send(PostgresQuery::load_shared, parameters.integer(kAtOnce));
+  parameters.integer(kAtOnce);
+  parameters.integer(options_.clock ? saturating_add(options_.clock->wall(), kDueWithin) : kNever).integer(kDueWithin);
+  return send(PostgresQuery::load_shared, parameters);
 }
 
 // Takes the results of send_shared_begin() and of send_shared_state(), after the counters. Fewer jobs than asked for are all that

@@ -171,12 +171,15 @@ std::string counters_at_once() {
 constexpr const char* kDueFrom = "greatest(?, due_mark) AS due_from";
 // When the first schedule is due.
 constexpr const char* kScheduleDue = "(SELECT min(due_at) FROM schedules WHERE due_at >= counters.due_from)";
-// When that timer is due, and its id if it has no kind.
-const std::string kDue = "least(first.due_at, " + std::string(kScheduleDue) +
-                         "), CASE WHEN first.due_at IS NOT NULL AND first.due_kind IS NULL THEN first.id END";
-constexpr const char* kFirstDue =
-    " LEFT JOIN LATERAL (SELECT due_at, due_kind, id FROM promises WHERE due_at >= counters.due_from ORDER BY due_at, due_kind, id "
-    "LIMIT 1) AS first ON true";
+// When that timer is due, and its id if it has no kind. `until`: or the instant up to which it was searched.
+std::string due(const std::string& until = {}) {
+  return "least(first.due_at, " + std::string(kScheduleDue) + until +
+         "), CASE WHEN first.due_at IS NOT NULL AND first.due_kind IS NULL THEN first.id END";
+}
+std::string join_first_due(const std::string& until = {}) {
+  return " LEFT JOIN LATERAL (SELECT due_at, due_kind, id FROM promises WHERE due_at >= counters.due_from" + until +
+         " ORDER BY due_at, due_kind, id LIMIT 1) AS first ON true";
+}
 
 // Replaces the counters, and notes the batch of the writer. Without the row that this transaction has read, or if `and_only_if`
 // does not hold, the new version is NULL, which the table refuses.
@@ -270,14 +273,16 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
              " GROUP BY queue) AS total, LATERAL " + newest_body("total.queue") + " AS newest";
     case PostgresQuery::delete_deltas: return "DELETE FROM " + std::string(kDeltas);
     case PostgresQuery::load_counters: return "SELECT " + counters_at_once() + " FROM counters ORDER BY version DESC LIMIT 1";
-    // The order of the unblock leaves one index.
+    // The order of the unblock leaves one index. The search for the first timer ends soon after the present: behind it are the
+    // entries of leases whose jobs were completed, and which the server has to pass over one by one.
     case PostgresQuery::load_shared:
-      return "SELECT " + counters_at_once() + ", " + kDue +
+      return "SELECT " + counters_at_once() + ", " + due(", counters.due_until") +
              ", (SELECT seq FROM messages WHERE unblock_of IS NOT NULL AND (unblock_of, seq) > ('', 0) ORDER BY unblock_of, seq "
              "LIMIT 1), (SELECT count(*) FROM (SELECT FROM promises WHERE queue = ? AND enqueued_at IS NOT NULL AND (priority, "
              "enqueued_at, id) > (?, ?, '') ORDER BY priority, enqueued_at, id LIMIT ?) AS first), " +
-             newest_body("?") + " FROM (SELECT *, " + kDueFrom + " FROM counters ORDER BY version DESC LIMIT 1) AS counters" +
-             kFirstDue;
+             newest_body("?") + " FROM (SELECT *, " + kDueFrom + ", greatest(?, " + kClock +
+             " + ?) AS due_until FROM counters ORDER BY version DESC LIMIT 1) AS counters" +
+             join_first_due(" AND due_at < counters.due_until");
     case PostgresQuery::store_counters: return store_counters(false, "");
     case PostgresQuery::store_counters_if_known: return store_counters(false, if_known());
     case PostgresQuery::store_counters_and_drop: return store_counters(true, "");
@@ -290,7 +295,7 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
       return std::string(
                  "WITH forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?) INSERT INTO writers (id, batch, seen) VALUES "
                  "(?, ?, (SELECT ?::bigint FROM (SELECT ") +
-             kCounterColumns + ", " + kDueFrom + " FROM counters ORDER BY version DESC LIMIT 1) AS counters" + kFirstDue +
+             kCounterColumns + ", " + kDueFrom + " FROM counters ORDER BY version DESC LIMIT 1) AS counters" + join_first_due() +
              " WHERE version = ? AND NOT EXISTS (SELECT FROM inbox WHERE status IS NULL) AND NOT EXISTS (SELECT FROM writers AS w "
              "WHERE w.seen > ?) AND " +
              kClock + " <= ? AND coalesce(least(first.due_at, " + kScheduleDue +
@@ -327,8 +332,8 @@ std::string text_of(PostgresQuery which, ColumnSet arrays) {
     case PostgresQuery::delete_rows: return "DELETE FROM promises WHERE id = ANY (?::text[])";
     case PostgresQuery::count_rows: return "SELECT count(*) FROM promises";
     case PostgresQuery::first_due:
-      return std::string("SELECT ") + kDue + " FROM (SELECT " + kDueFrom +
-             " FROM counters ORDER BY version DESC LIMIT 1) AS counters" + kFirstDue;
+      return "SELECT " + due() + " FROM (SELECT " + kDueFrom + " FROM counters ORDER BY version DESC LIMIT 1) AS counters" +
+             join_first_due();
     case PostgresQuery::queues: return "SELECT body, name, " + sums_of("queues.name") + " FROM queues ORDER BY name LIMIT ?";
     case PostgresQuery::insert_queues: return insert_into("queues", kQueueColumns, arrays);
     // By the places of the rows: the planner cannot choose to read all versions of a queue.

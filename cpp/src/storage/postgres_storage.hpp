@@ -75,6 +75,8 @@ class PostgresStorage final : public Storage, private OpenConnection {
   // A process looks at the database at least so often, in ms: its steady clock may run at another speed than the database's clock.
   // An optimistic transaction whose instant is older when it commits runs again.
   static constexpr Duration kLooksWithin = 1000;
+  // How soon a timer is due that a shared transaction looks for, in ms. One that takes longer runs again, alone.
+  static constexpr Duration kDueWithin = 1000;
   // Transactions that begin with a look after a failed optimistic one, and after a failed creating one.
   static constexpr int kLooksAfterFailure = 32;
   static constexpr int kLooksAfterCreating = 8;
