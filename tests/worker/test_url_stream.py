@@ -34,7 +34,7 @@ SECRETS = ["s3cret-" * 10, "0ther--" * 10]
 @pytest.fixture
 def never_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Removes the first polls too: a worker that finds nothing normally polls at short intervals at first."""
-    monkeypatch.setattr("resonate_core.worker.session._FIRST_PAUSE", HOUR / 1000)
+    monkeypatch.setattr("resonate_core.worker.claim_pace._FIRST_PAUSE", HOUR / 1000)
     monkeypatch.setattr("resonate_core.worker.url_watch._FIRST_PAUSE", 0.01)
 
 

@@ -59,6 +59,17 @@ class QueueTallies {
 // Whether a commit that settles or deletes a pending promise notifies, too: for those that wait for a promise.
 enum class Settlements : bool { ignored, notify };
 
+// What brings watches the commits of other processes, and may rest while none of them waits.
+class CommitSource {
+ public:
+  virtual ~CommitSource() = default;
+  // A watch waits again.
+  virtual void awaited() noexcept = 0;
+
+ protected:
+  CommitSource() = default;
+};
+
 class Watch;
 
 // The watches of an engine. A watch ends its membership when it is destroyed.
@@ -95,7 +106,12 @@ class Watch {
   void rearm(Instant until) noexcept {
     until_.store(until, std::memory_order_relaxed);
     notified_.store(false);
+    if (const std::shared_ptr<CommitSource> source = source_.lock()) source->awaited();
   }
+  // Tells this source of each rearm(). Call it before any other thread has the watch.
+  void comes_from(std::weak_ptr<CommitSource> source) noexcept { source_ = std::move(source); }
+  // Whether a commit can wake it: it has a descriptor, and has written nothing since rearm().
+  bool armed() const noexcept { return descriptor_.load(std::memory_order_relaxed) >= 0 && !notified_.load(); }
   void notify() noexcept;
   // The counts of all commits since the watch was created.
   JobCounts counts() noexcept;
@@ -107,14 +123,13 @@ class Watch {
  private:
   friend class Watches;
 
-  // Whether a commit can wake it: it has a descriptor, and has written nothing since rearm().
-  bool armed() const noexcept { return descriptor_.load(std::memory_order_relaxed) >= 0 && !notified_.load(); }
   void count(const JobCounts& counts, const Changes& changes);
 
   const std::shared_ptr<Watches> watches_;
   std::mutex mutex_;             // of a write to the descriptor, so that none follows close()
   std::atomic<int> descriptor_;  // -1: closed
   const Settlements settlements_;
+  std::weak_ptr<CommitSource> source_;
   JobCounts counts_;     // with the lock of the watches
   QueueTallies queues_;  // likewise
   std::atomic<Instant> until_{kNever};

@@ -1,5 +1,8 @@
 // Wakes watches after commits of other processes, which notify this one through the database. Polling alone is right; this is fast.
 //
+// The database passes each notice to each session that listens. A worker that has a backlog needs none, so its session does not
+// listen while no watch of it waits.
+//
 // Workers that wait for jobs of a queue are chosen by CommitNotice::turn, or each commit would wake the whole fleet. How many they
 // are is known by shared advisory locks: the listener of each holds one on the queue's key until its connection ends.
 #include <fcntl.h>
@@ -37,6 +40,7 @@ constexpr Duration kFirstCount = 1000;  // ms until the workers of a queue are c
 constexpr Duration kLongestCount = 60 * 1000;
 constexpr Duration kCountOfNotice = 10 * 1000;  // a notice makes a count that is older than this be renewed
 constexpr Duration kCountOfEach = 500;          // of a large fleet: the longest time, and that of a notice, for each worker
+constexpr Duration kRestsAfter = 1000;          // ms without a watch that waits
 constexpr int kLockClass = 1919251310;          // of the advisory locks: "resn"
 
 using Time = std::chrono::steady_clock::time_point;
@@ -75,7 +79,10 @@ class Stop {
   std::array<int, 2> ends_{};
 };
 
-class PostgresListener final : public CommitNotices, private OpenConnection {
+class PostgresListener final : public CommitNotices,
+                               public CommitSource,
+                               public std::enable_shared_from_this<PostgresListener>,
+                               private OpenConnection {
  public:
   explicit PostgresListener(PostgresAddress address) : address_(std::move(address)) {}
   ~PostgresListener() override { disconnect(); }
@@ -83,6 +90,7 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
   PostgresListener& operator=(const PostgresListener&) = delete;
 
   void wake(std::shared_ptr<Watch> watch, const std::vector<std::string>& queues) override {
+    watch->comes_from(weak_from_this());
     Waiting waiting{.watch = std::move(watch)};
     for (const std::string& queue : queues) waiting.keys.push_back(queue_key(address_.schema, queue));
     {
@@ -90,6 +98,14 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
       watches_.push_back(std::move(waiting));
     }
     start();
+  }
+
+  void awaited() noexcept override {
+    if (!resting_) return;
+    try {
+      start();
+    } catch (const std::exception&) {  // no thread can be started: who polls finds the commits
+    }
   }
 
  private:
@@ -126,15 +142,20 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
     for (int retry = kFirstRetry; !stop_->requested; retry = std::min(2 * retry, kLongestRetry)) {
       try {
         PostgresConnection connection(address_, &stop_->requested);
-        connection.send(("LISTEN " + std::string(kCommitChannel)).c_str());
-        (void)connection.run();
+        set_listening(connection, true);
         retry = kFirstRetry / 2;
         workers_.clear();
         listen(connection);
       } catch (const std::exception&) {  // who polls finds the commits, and database_counts() shows the connections
       }
+      resting_ = false;
       (void)stop_->wait(-1, retry);
     }
+  }
+
+  static void set_listening(PostgresConnection& connection, bool listens) {
+    connection.send(((listens ? "LISTEN " : "UNLISTEN ") + std::string(kCommitChannel)).c_str());
+    (void)connection.run();
   }
 
   void listen(PostgresConnection& connection) {
@@ -142,17 +163,47 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
     count_at_ = kNoTime;
     wake_all();  // of commits before it listened
     Time next_wake;
+    Time last_awaited = steady_time();
     do {
       Time now = steady_time();
       if (now < next_wake) {
         (void)stop_->wait(-1, static_cast<int>(std::chrono::ceil<Milliseconds>(next_wake - now).count()));
         now = steady_time();
       }
-      see_fleet(connection, now);
+      if (is_awaited()) {
+        last_awaited = now;
+        if (resting_) end_rest(connection);
+      } else if (!resting_ && now - last_awaited >= Milliseconds(kRestsAfter)) {
+        rest(connection);
+      }
+      if (!resting_) see_fleet(connection, now);
       for (const std::string& payload : connection.take_notices())
         if (const auto notice = CommitNotice::parse(payload, address_.schema)) plan(*notice, connection.backend(), now);
       if (notify_watches(now)) next_wake = now + Milliseconds(kBetweenWakes);
     } while (stop_->wait(connection.socket(), until_next()));
+  }
+
+  bool is_awaited() {
+    std::lock_guard lock(mutex_);
+    return std::ranges::any_of(watches_, [](const Waiting& one) {
+      const std::shared_ptr<Watch> watch = one.watch.lock();
+      return watch && watch->armed();
+    });
+  }
+
+  void rest(PostgresConnection& connection) {
+    resting_ = true;
+    if (is_awaited()) {  // since a moment ago; a later rearm() calls awaited()
+      resting_ = false;
+    } else {
+      set_listening(connection, false);
+    }
+  }
+
+  void end_rest(PostgresConnection& connection) {
+    set_listening(connection, true);
+    resting_ = false;
+    wake_all();  // of commits before it listened
   }
 
   // Without a lock or a count, more workers are woken than necessary: that is no reason to listen no more.
@@ -228,7 +279,7 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
   // How long to wait for a notice, in ms; -1: without a limit.
   int until_next() {
     std::lock_guard lock(mutex_);
-    Time next = count_at_;
+    Time next = resting_ ? kNoTime : count_at_;
     for (const Waiting& one : watches_) next = std::min(next, one.at);
     if (next == kNoTime) return -1;
     const auto left = std::chrono::ceil<Milliseconds>(next - steady_time()).count();
@@ -267,8 +318,9 @@ class PostgresListener final : public CommitNotices, private OpenConnection {
   Time counted_at_;
   Time count_at_ = kNoTime;
   Duration between_counts_ = kFirstCount;
-  Duration of_fleet_ = 0;    // kCountOfEach for each worker
-  std::mutex thread_mutex_;  // of the thread and its stop
+  Duration of_fleet_ = 0;              // kCountOfEach for each worker
+  std::atomic<bool> resting_ = false;  // it does not listen
+  std::mutex thread_mutex_;            // of the thread and its stop
   std::unique_ptr<Stop> stop_;
   std::thread thread_;
 };

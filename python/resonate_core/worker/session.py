@@ -6,20 +6,18 @@ import asyncio
 import contextlib
 import logging
 import math
-import random
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from ..base.instants import NEVER
 from ..base.standstills import HeldSlot, Standstill, note, standstill_line
 from ..base.stopwatch import doubled
 from ..calls.serial_executor import SerialExecutor
 from ..errors import ResonateError
 from ..http.deadline import within
+from .claim_pace import ClaimPace
 from .claiming import Round, room, run_round
-from .environment import ClaimWakeup
 from .execution import WorkItem
 from .executor import Executor
 from .handover import own_thread, run_beside
@@ -37,14 +35,6 @@ __all__ = ["WorkerSession"]
 _T = TypeVar("_T")
 _log = logging.getLogger("resonate_core.worker")
 
-#: The first pause between two rounds that found nothing to claim (s); each next one is twice as long, up to the worker's
-#: poll_interval.
-_FIRST_PAUSE = 0.01
-#: Of a fleet that shares a database: how far apart its workers look for jobs that become due, and how often all of them together poll
-#: if `poll_interval` is shorter, as long as none of them polls less often than the last (s).
-_TURN, _POLL_OF_EACH, _LONGEST_POLL = 0.01, 0.2, 30.0
-#: The shortest pause before a claim of jobs that become due (s).
-_SHORTEST_PAUSE = 0.002
 #: The pause between two requests with what jobs report (s).
 _PROGRESS_PAUSE = 1.0
 #: The first and the longest pause between two rounds on a store that fails (s), doubled each time.
@@ -75,8 +65,6 @@ class WorkerSession:
         ready: Set once it claims jobs.
     """
 
-    _wakeup: ClaimWakeup
-
     def __init__(self, parts: WorkerParts, alone: bool = False) -> None:
         self._parts = parts
         self._settings = parts.settings
@@ -96,9 +84,7 @@ class WorkerSession:
         self._inline = not self._client.blocking or (self._client.local and not shared)
         self._apart = not self._inline and parts.environment.beside  # a round runs beside the handlers
         self._rounds: SerialExecutor | None = None  # their thread, while the session runs
-        self._claim_at = 0.0  # the next claim, by the time of the loop
-        self._woken = False  # by the store, since the last claim
-        self._empty = 0  # claims in a row that found nothing
+        self._pace = ClaimPace(parts, self.loop, self._wake)
         self._failed_rounds = 0  # rounds in a row that failed
         self._holding = asyncio.Event()  # cleared while there is no lease to renew
         self._held_since = 0.0  # no lease began before this time of the loop
@@ -110,10 +96,11 @@ class WorkerSession:
 
     async def run(self) -> None:
         """Work until `stop` is called. A cancellation of the task that awaits this is a stop, too."""
-        self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now, self._settings.queues)
+        pace = self._pace
+        pace.wakeup = self._parts.environment.wakeup(self._client, self.loop, pace.claim_now, self._settings.queues)
         events, name = self._parts.registry.events, self._settings.name
         delivered = events.delivered(self._parts.environment.handler_pool, name)
-        with self._wakeup, delivered, own_thread(f"{name}-round", wanted=self._apart) as self._rounds:
+        with pace.wakeup, delivered, own_thread(f"{name}-round", wanted=self._apart) as self._rounds:
             upkeep = [self._renew_leases(), self._keep_periodic()]
             if self._parts.environment.beside:  # a simulation finds by itself what waits for ever
                 upkeep.append(self._watch_slots())
@@ -176,7 +163,7 @@ class WorkerSession:
 
     async def _exchange(self, round: Round) -> None:
         """Run a round. If that takes time, begin the handlers that are ready meanwhile."""
-        run = partial(run_round, self._parts, round, self._before_claim, lambda: self._stop_asked)
+        run = partial(run_round, self._parts, round, self._pace.before_claim, lambda: self._stop_asked)
         begin = self.executor.begin_ready if self.executor.begins_in_loop else None
         await (run_beside(self._rounds, run, begin) if self._rounds else self._call(run))
 
@@ -366,7 +353,7 @@ class WorkerSession:
                 self._full.clear()
                 self._note_standstill(None)
             room = self._room(slots)
-            claims = room if executor.unreported or (room and self.loop.time() >= self._claim_at) else 0
+            claims = room if executor.unreported or (room and self.loop.time() >= self._pace.next_at) else 0
             if executor.unreported or claims or (slots and self._claimed):
                 if self._inline and not waited:
                     await asyncio.sleep(0)  # so that a busy worker lets other tasks of the loop run
@@ -402,44 +389,13 @@ class WorkerSession:
             return
         self._failed_rounds = 0
         if room:
-            self._plan_claim(round, room)
-
-    def _plan_claim(self, round: Round, room: int) -> None:
-        if round.taken >= room:
-            self._empty, self._claim_at = 0, 0.0
-            return
-        self._empty = 0 if round.taken else self._empty + 1
-        polls = self._parts.environment.polls
-        fleet = self._client.fleet()
-        first = max(_FIRST_PAUSE, fleet * _TURN)
-        pause = doubled(first, self._empty, self._longest_pause(fleet)) if polls else math.inf
-        if round.next_at is not None and not self._client.manual:
-            # The workers of a fleet wait for the same instant: one of them runs the step and the others find it done.
-            turn = random.uniform(0, fleet * _TURN) if fleet > 1 else 0
-            pause = max(_SHORTEST_PAUSE, min(pause, (round.next_at - self._client.now()) / 1000 + turn))
-        self._claim_at = 0.0 if self._woken else self.loop.time() + pause
-
-    def _before_claim(self) -> None:
-        self._woken = False  # a wake-up from here on may be for something that this claim does not see
-        polls = self._parts.environment.polls
-        longest = int(self._longest_pause(self._client.fleet()) * 1000)
-        self._wakeup.rearm(min(self._client.now() + longest, NEVER) if polls else None)
-
-    def _longest_pause(self, fleet: int) -> float:
-        """Return the longest pause between two claims that found nothing (s)."""
-        return max(self._settings.poll_interval, min(fleet * _POLL_OF_EACH, _LONGEST_POLL))
-
-    def _claim_now(self) -> None:
-        self._woken = True
-        self._claim_at = 0.0
-        self._empty = 0
-        self._wake.set()
+            self._pace.after_claim(round, room)
 
     async def _recover(self, error: Exception) -> None:
         """Wait before the next try of a store that fails, each time twice as long."""
         pause = doubled(_FIRST_RETRY, self._failed_rounds, _LONGEST_RETRY)
         self._failed_rounds += 1
-        self._claim_at = 0.0
+        self._pace.next_at = 0.0
         if self.stopping:
             if self._failed_rounds >= _LAST_ROUNDS:
                 raise error
@@ -454,8 +410,8 @@ class WorkerSession:
         if not self.executor.slots:
             self._full.set()
         timer = None
-        if room and self._claim_at < math.inf:
-            timer = self.loop.call_later(max(0.0, self._claim_at - self.loop.time()), self._wake.set)
+        if room and self._pace.next_at < math.inf:
+            timer = self.loop.call_later(max(0.0, self._pace.next_at - self.loop.time()), self._wake.set)
         try:
             await self._wake.wait()
             # Lets the threads run, so that handlers that are about to end are reported in the same round.

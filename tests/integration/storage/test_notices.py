@@ -180,6 +180,65 @@ def test_a_worker_claims_at_once_what_another_process_enqueues(postgres_url: str
         assert seen == list(range(5))
 
 
+def sessions_at_rest(url: str) -> int:
+    """How many sessions have listened, and do not now."""
+    with libpq.Connection(plain(url)) as server:
+        rest = "SELECT count(*) FROM pg_stat_activity WHERE query = 'UNLISTEN resonate_core' AND datname = current_database()"
+        return int(str(server.execute(rest)[0][0]))
+
+
+def unfinished(store: rc.Store) -> int:
+    counts = store.queues.stats("default")[0]["counts"]
+    return int(counts["pending"] + counts["claimed"] + counts["running"])
+
+
+def test_a_session_rests_while_no_watch_waits(postgres_url: str) -> None:
+    """The database passes no notice to it, and it listens again for the next rearm."""
+    with rc.Store(postgres_url) as store, waiting(store) as waiter, elsewhere(postgres_url) as other:
+        made = 0
+        end = time.monotonic() + PATIENCE
+        while not sessions_at_rest(postgres_url):  # the first commit has woken the watch
+            assert time.monotonic() < end, "it listens on"
+            other.run(MAKE_TASK.format(made))
+            made += 1
+            time.sleep(0.1)
+        other.run(MAKE_TASK.format("at rest"))
+        for _ in range(2):  # once by the commits of earlier, and once by those that it may have missed
+            waiter.expect()
+        assert len(store.messages()) == made + 1
+        assert not sessions_at_rest(postgres_url)
+        other.run(MAKE_TASK.format("later"))
+        waiter.expect()
+        assert len(store.messages()) == made + 2
+
+
+def test_a_fleet_with_a_backlog_gets_no_notices(postgres_url: str) -> None:
+    """Its workers poll once an hour: a notice wakes them for a job that comes when the backlog is over."""
+    with contextlib.ExitStack() as stack:
+        other = stack.enter_context(elsewhere(postgres_url))
+        stores = [stack.enter_context(rc.Store(postgres_url)) for _ in range(2)]
+        for store in stores:
+            worker = Worker(store, concurrency=1, poll_interval=3_600_000)
+            worker.task("t")(lambda: time.sleep(0.01))
+            stack.enter_context(worker)
+        other.run('store.jobs.enqueue("t")')
+        end = time.monotonic() + PATIENCE
+        while rc.database_counts()["listening_workers"] < len(stores):
+            assert time.monotonic() < end, "the workers did not see each other"
+            time.sleep(0.1)
+        while sessions_at_rest(postgres_url) < len(stores):
+            assert time.monotonic() < end, "the sessions listen on"
+            if unfinished(store) < 100:
+                other.run('store.jobs.enqueue_many("t", [None] * 50)')
+            other.run('store.jobs.enqueue("t")')
+            time.sleep(0.05)
+        for number in range(4):
+            while sessions_at_rest(postgres_url) or unfinished(store):
+                assert time.monotonic() < end, f"a job was not run, or a session does not listen, {number} jobs after the backlog"
+                time.sleep(0.05)
+            other.run('store.jobs.enqueue("t")')
+
+
 FORKS = """
 import os, sys, warnings, resonate_core as rc
 from resonate_core.calls.wakeup import Wakeup
