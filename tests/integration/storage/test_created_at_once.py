@@ -190,16 +190,23 @@ def test_a_submission_runs_before_the_request(postgres_url: str, store: rc.Store
     assert stored_states(postgres_url).keys() == {"first", "p", "q"}
 
 
+def test_a_timer_that_is_not_due_costs_no_look(store: rc.Store, other: rc.Store) -> None:
+    other.promises.create("looks", FAR)
+    store.promises.create("looks too", FAR)
+    with at_once(2):
+        other.promises.create("timer", timeout=300, tags=TIMER)
+        store.promises.create("before", FAR)
+
+
 def test_a_step_that_is_due_runs_before_the_request(postgres_url: str) -> None:
     """The process does not know of the timer: another one has created the promise since its look."""
     with rc.Store(shared(postgres_url)) as store, rc.Store(shared(postgres_url)) as other:
         other.promises.create("looks", FAR)
         store.promises.create("looks too", FAR)
-        with at_once(2):
-            other.promises.create("timer", timeout=300, tags=TIMER)
-            store.promises.create("before", FAR)
+        due = other.promises.create("timer", timeout=300, tags=TIMER).timeout_at
+        while store.now <= due:
+            time.sleep(0.01)
         assert stored_states(postgres_url)["timer"] == 0
-        time.sleep(0.4)
         with at_once(0, again=1):
             store.promises.create("after", FAR)
         assert stored_states(postgres_url)["timer"] != 0
