@@ -238,7 +238,7 @@ class Storage {
   }
 
   // Returns the earliest instant at which a step is due; kAtOnce if a submission waits; kNever if there is neither. In an
-  // optimistic transaction it may be an earlier instant.
+  // optimistic transaction, and in one beside others, it may be an earlier instant.
   virtual Instant first_due() = 0;
   virtual std::vector<RowRef> rows(const RowRange& range) = 0;
   virtual std::vector<ScheduleRef> schedules(const ScheduleRange& range) = 0;

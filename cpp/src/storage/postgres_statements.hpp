@@ -25,7 +25,8 @@ enum class PostgresQuery : std::uint8_t {
   load_deltas,     // the queues that have deltas, with their sums
   delete_deltas,
   load_counters,  // with the server's instant, whether a submission waits, and the schema that the tables are found in
-  // load_counters, first_due, an unblock if there is one, how many of the first jobs of a queue there are, and the body of a queue
+  // load_counters, first_due up to an instant soon after the present, an unblock if there is one, how many of the first jobs of a
+  // queue there are, and the body of a queue
   load_shared,
   store_counters,
   store_counters_if_known,
