@@ -155,6 +155,13 @@ MUTANTS = [
         "all.push_back(«with_deltas(queue_of_json(row.text(0)), row.is_null(2) ? std::string() : row.text(2))»);",
         "queue_of_json(row.text(0))",
     ),
+    Mutant(
+        "a process is alone twice to add up the deltas",
+        "storage",
+        "«if (!claims_.empty() || own_claimed_ == 0) wants_fold_ = false;»",
+        "",
+        statement=True,
+    ),
     Mutant("deltas of queues are never added up", "storage", "«wants_fold_ = true;»", "", statement=True),
     Mutant(
         "numbers that a transaction has taken in vain are lost",

@@ -31,7 +31,7 @@ def test_a_handler_that_stops_its_worker_is_the_last() -> None:
                 time.sleep(0.001)
 
         def wake_and_hold() -> None:
-            running._claim_now()
+            running._pace.claim_now()
             running.loop.call_soon(hold_the_loop)
 
         running.loop.call_soon_threadsafe(wake_and_hold)

@@ -303,11 +303,9 @@ void PostgresStorage::keep_shared(std::int64_t number, std::int64_t transaction,
   if (address_.listens) announce_commit(changes);
 }
 
-// The deltas up to this number are in the queues: this process, or another one, has added them up.
+// The deltas up to this number are in the queues.
 void PostgresStorage::note_folded(std::int64_t number) noexcept {
-  if (std::exchange(folded_, number) == number) return;
-  own_commits_ = own_claimed_ = 0;
-  wants_fold_ = false;
+  if (std::exchange(folded_, number) != number) own_commits_ = own_claimed_ = 0;
 }
 
 // How many jobs were claimed since the deltas were added up, so many commits ago, if the commits of others are like ours.

@@ -190,6 +190,8 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
     stored_claim_marks_ = std::move(claims);
   }
   note_folded(row.integer(12));
+  const std::int64_t unfolded = shared - folded_;
+  wants_fold_ = wants_fold_ && (unfolded >= kFoldsEvery / 2 || claimed_by_all(unfolded) >= kFoldsAfterJobs / 2);
   jobs_made_ = row.integer(4);
   numbers_taken_ = row.integer(13);
   last_number_ = may_share_ ? row.integer(14) : numbers_taken_;
@@ -209,7 +211,8 @@ void PostgresStorage::renew_known(const PostgresRow& row, std::int64_t shared) {
   keeps_known_ = access_ == Access::write && may_share_;
 }
 
-// Each transaction counts down for how many more it matters that others have written, and that a commit without a look has failed.
+// Three counters tell for how many more transactions a fact holds: that others have written, and that a commit without a look, of
+// each kind, has failed. Each transaction lowers them by one.
 void PostgresStorage::count_transaction() noexcept {
   for (int* const left : {&others_write_, &looks_left_, &looks_left_beside_})
     if (*left > 0) --*left;

@@ -250,6 +250,9 @@ void PostgresStorage::commit(const Changes& changes) {
   if (at_once) ++connection_counts.optimistic_commits;
   if (shares) return keep_shared(version, transaction, changes);
   written_.forget(changes);
+  // A claim that is alone raises the mark of its scans. If this was none, the next transaction of a process that claims is alone
+  // too.
+  if (!claims_.empty() || own_claimed_ == 0) wants_fold_ = false;
   if (may_share_) note_folded(seen_shared_);
   unused_numbers_.clear();
   seen_version_ = version;

@@ -249,6 +249,22 @@ def test_deltas_do_not_accumulate(store: rc.Store, postgres_url: str) -> None:
     assert store.check() == []
 
 
+def test_who_completes_and_claims_is_alone_once_for_the_deltas(store: rc.Store) -> None:
+    """The claim raises the mark of its scans meanwhile."""
+    for _ in range(20):
+        store.jobs.enqueue_many("t", [None] * 50)
+    done: list[dict[str, Any]] = []
+
+    def exchange() -> None:
+        replies = store.apply([*done, asked("job.claim", queues=[{"name": "default"}], count=4, worker="w", lease=LEASE, start=4)])
+        assert all(reply["head"]["status"] == 200 for reply in replies)
+        done[:] = [asked("job.complete", id=job["id"], version=job["version"]) for job in replies[-1]["data"]["jobs"]]
+
+    beside, _ = sharing(lambda: [exchange() for _ in range(200)])
+    assert 200 - beside == 1, "those of 512 jobs"
+    assert store.check() == []
+
+
 def test_numbers_of_jobs_follow_each_other(postgres_url: str) -> None:
     """Whichever store makes the jobs, and although some transactions run again."""
     with rc.Store(shared(postgres_url)) as store, rc.Store(shared(postgres_url, "alone")) as other:
