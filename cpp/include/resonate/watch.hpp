@@ -59,11 +59,11 @@ class QueueTallies {
 // Whether a commit that settles or deletes a pending promise notifies, too: for those that wait for a promise.
 enum class Settlements : bool { ignored, notify };
 
-// What brings watches the commits of other processes, and may rest while none of them waits.
+// A CommitSource notifies watches of the commits of other processes. It may stop listening while none of its watches is armed.
 class CommitSource {
  public:
   virtual ~CommitSource() = default;
-  // A watch waits again.
+  // Watch::rearm() calls this after it has armed the watch: a source that has stopped listens again.
   virtual void awaited() noexcept = 0;
 
  protected:
@@ -108,7 +108,7 @@ class Watch {
     notified_.store(false);
     if (const std::shared_ptr<CommitSource> source = source_.lock()) source->awaited();
   }
-  // Tells this source of each rearm(). Call it before any other thread has the watch.
+  // Sets the source whose awaited() each rearm() calls. The thread that has made the watch calls this before it shares the watch.
   void comes_from(std::weak_ptr<CommitSource> source) noexcept { source_ = std::move(source); }
   // Whether a commit can wake it: it has a descriptor, and has written nothing since rearm().
   bool armed() const noexcept { return descriptor_.load(std::memory_order_relaxed) >= 0 && !notified_.load(); }

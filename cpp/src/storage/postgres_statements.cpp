@@ -171,12 +171,13 @@ std::string counters_at_once() {
 constexpr const char* kDueFrom = "greatest(?, due_mark) AS due_from";
 // When the first schedule is due.
 constexpr const char* kScheduleDue = "(SELECT min(due_at) FROM schedules WHERE due_at >= counters.due_from)";
-// When that timer is due, and its id if it has no kind. `until` adds the instant at which the search ended, if it is earlier.
+// When that timer is due, and its id if it has no kind. `until` is a further argument of least(), with a comma before it: the
+// instant at which the search ends.
 std::string due(const std::string& until = {}) {
   return "least(first.due_at, " + std::string(kScheduleDue) + until +
          "), CASE WHEN first.due_at IS NOT NULL AND first.due_kind IS NULL THEN first.id END";
 }
-// Searches for that timer. `until` adds a condition that ends the search.
+// Searches for that timer. `until` is a further condition on due_at, with an AND before it.
 std::string join_first_due(const std::string& until = {}) {
   return " LEFT JOIN LATERAL (SELECT due_at, due_kind, id FROM promises WHERE due_at >= counters.due_from" + until +
          " ORDER BY due_at, due_kind, id LIMIT 1) AS first ON true";
