@@ -1,7 +1,7 @@
 // Wakes watches after commits of other processes, which notify this one through the database. Polling alone is right; this is fast.
 //
-// The database passes each notice to each session that listens. A worker that has a backlog needs none, so its session does not
-// listen while no watch of it waits.
+// The database passes each notice to each session that listens. A worker that has a backlog needs none, and does not rearm its
+// watch. A session whose watches are all unarmed for a second sends UNLISTEN, and LISTEN when one of them is rearmed.
 //
 // Workers that wait for jobs of a queue are chosen by CommitNotice::turn, or each commit would wake the whole fleet. How many they
 // are is known by shared advisory locks: the listener of each holds one on the queue's key until its connection ends.
@@ -101,11 +101,7 @@ class PostgresListener final : public CommitNotices,
   }
 
   void awaited() noexcept override {
-    if (!resting_) return;
-    try {
-      start();
-    } catch (const std::exception&) {  // no thread can be started: who polls finds the commits
-    }
+    if (resting_) try_start();
   }
 
  private:
@@ -131,8 +127,12 @@ class PostgresListener final : public CommitNotices,
   }
 
   void resume() noexcept override {
+    if (has_watches()) try_start();
+  }
+
+  void try_start() noexcept {
     try {
-      if (has_watches()) start();
+      start();
     } catch (const std::exception&) {  // no thread can be started: who polls finds the commits
     }
   }

@@ -37,8 +37,8 @@ def asked(kind: str, **data: Any) -> dict[str, Any]:
     return {"kind": kind, "head": {"corrId": "1", "version": "2026-04-01"}, "data": data}
 
 
-def asked_claim(queue: str, count: int = 1) -> dict[str, Any]:
-    return asked("job.claim", queues=[{"name": queue}], count=count, worker="w", lease=LEASE)
+def asked_claim(queue: str, count: int = 1, **options: Any) -> dict[str, Any]:
+    return asked("job.claim", queues=[{"name": queue}], count=count, worker="w", lease=LEASE, **options)
 
 
 def begin(store: rc.Store) -> None:
@@ -256,7 +256,7 @@ def test_who_completes_and_claims_is_alone_once_for_the_deltas(store: rc.Store) 
     done: list[dict[str, Any]] = []
 
     def exchange() -> None:
-        replies = store.apply([*done, asked("job.claim", queues=[{"name": "default"}], count=4, worker="w", lease=LEASE, start=4)])
+        replies = store.apply([*done, asked_claim("default", 4, start=4)])
         assert all(reply["head"]["status"] == 200 for reply in replies)
         done[:] = [asked("job.complete", id=job["id"], version=job["version"]) for job in replies[-1]["data"]["jobs"]]
 
