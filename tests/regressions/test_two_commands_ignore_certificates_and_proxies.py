@@ -116,7 +116,7 @@ def test_both_use_the_file_of_authorities(
 def test_one_place_makes_the_clients() -> None:
     package = Path(rc.__file__).parent
     made = re.compile(
-        r"httpx\.(Client,|AsyncClient,|(Client|AsyncClient|get|post|put|request|stream)\()|urlopen\(|(?<!\.)http\.client|trust_env"
+        r"httpx\.(Client[,)]|AsyncClient[,)]|(Client|AsyncClient|get|post|put|request|stream)\()|urlopen\(|(?<!\.)http\.client|trust_env"
     )
     simulated = package / "testing" / "simulation"  # without sockets
     found = [
@@ -126,4 +126,4 @@ def test_one_place_makes_the_clients() -> None:
         for line in file.read_text().splitlines()
         if made.search(line) and ">>>" not in line and "... " not in line
     ]
-    assert found == ["http/client.py", "http/client.py"]
+    assert found == ["http/client.py", "http/streams.py"]

@@ -2,7 +2,7 @@
 
 They check certificates as httpx does, by SSL_CERT_FILE and SSL_CERT_DIR where they are set, and use the proxies that the environment
 names (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY). They follow no redirects, which would take a token elsewhere, and keep no cookies,
-which a server could send without end. They accept the encodings that `_http_answers` decodes within a bound.
+which a server could send without end. They accept the encodings that `bodies` decodes within a bound.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 def client(**options: Any) -> httpx.Client:
-    """Make a client. A request of it ends at the deadline that `_http_deadline.within` sets.
+    """Make a client. A request of it ends at the deadline that `deadline.within` sets.
 
     Args:
         options: Of httpx.
@@ -41,13 +41,10 @@ def client(**options: Any) -> httpx.Client:
         ...     made.follow_redirects, made.headers["accept-encoding"]
         (False, 'gzip, deflate')
     """
-    import httpx
+    from .streams import Client
 
-    from .streams import watch
-
-    made = _made(httpx.Client, options)
+    made = _made(Client, options)
     made.cookies.jar.set_policy(_no_cookies())
-    watch(made)
     return made
 
 
