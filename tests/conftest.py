@@ -17,6 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import open_sockets
 import postgres_server
 import tiers
 from backends import BACK_ENDS, PGBOUNCER, POSTGRES, BackEnd, require, schemas_of_postgres
@@ -27,6 +28,8 @@ from resonate_core import replay
 # A shell starts what it runs in the background with Ctrl-C ignored, and programs inherit that; those of the tests are to hear it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+open_sockets.watch()
 
 __all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]
 
