@@ -14,13 +14,17 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import resonate_core as rc
 import tiers
 from integration.clients.server_process import ServerProcess
+from integration.jobs import family_process
 
 ROUNDS = 5 if tiers.runs(tiers.FULL) else 3
 NODES, FAMILIES = 12, 4
@@ -140,17 +144,78 @@ def judge_completed_once(jobs: dict[str, rc.Job]) -> int:
     return crashed
 
 
-def judge_family(store: rc.Store, jobs: dict[str, rc.Job], id: str, number: int) -> None:
+def judge_family(store: rc.Store, job: rc.Job, number: int) -> None:
     """One child, one message and one record: what the first attempt recorded is what the last one returned."""
+    id = job.id
     first, child, mail = (store.promises.get(f"{id}:{name}") for name in ("first", "child", "mail"))
     assert {one.id for one in store.jobs.history(id)} == {first.id, child.id, mail.id}
     [message] = store.promises.search(f"{id}:@*")
     assert (message.id, message.value.json(), mail.value.json()) == (f"{id}:@done:from-child", number, number)
-    job = jobs[id]
     assert job.result is not None and job.result.json() == [first.value.json(), number, number]
     assert first.value.json() <= job.version
-    assert job.attempts[-1]["startedAt"] >= max(child.settled_at or 0, mail.settled_at or 0), id
+    settled_at = max(child.settled_at or 0, mail.settled_at or 0)
+    # An attempt that was not suspended may find its child completed, and takes a message that is there already.
+    resumed = [attempt for before, attempt in pairwise(job.attempts) if before["outcome"] == "suspended"]
+    assert all(attempt["startedAt"] >= settled_at for attempt in resumed), id
+    assert (job.completed_at or 0) >= settled_at, id
     assert child.tags["resonate:parent"] == mail.tags["resonate:parent"] == id
+
+
+def run_family(clock: rc.ManualClock, store: rc.Store) -> None:
+    """Runs each job of a family whenever it can be claimed, one second after the other."""
+    for _ in range(10):
+        clock.advance(1000)
+        for job in store.jobs.claim("families", worker="w", lease=1000):
+            clock.advance(1)
+            if job.type == "parent":
+                family_process.parent(store, job)
+            else:
+                family_process.child(store, store, job)
+
+
+@pytest.mark.parametrize(
+    ("lost_after", "outcomes"),
+    [
+        ("first", ["crashed", "suspended", "completed"]),
+        ("child", ["crashed", "completed"]),
+        (None, ["suspended", "completed"]),
+    ],
+)
+def test_a_parent_may_take_a_message_that_came_before_its_attempt(lost_after: str | None, outcomes: list[str]) -> None:
+    """A parent that is lost once its child runs takes the message without being suspended: after its attempt began."""
+    clock = rc.ManualClock()
+    with rc.Store(clock=clock) as store:
+        store.jobs.enqueue("parent", 7, id="f", queue="families", lifecycle="workflow", retry_policy=POLICY)
+        if lost_after:
+            [job] = store.jobs.claim("families", worker="w", lease=1000)
+            store.jobs.record("f", job.version, [{"id": "f:first", "state": "resolved", "value": job.version}])
+            if lost_after == "child":
+                store.jobs.enqueue("child", 7, id="f:child", queue="families", lifecycle="workflow", parent=job)
+        run_family(clock, store)
+        family = store.jobs.get("f")
+        assert [attempt["outcome"] for attempt in family.attempts] == outcomes
+        judge_family(store, family, 7)
+
+
+def test_the_judge_of_families_refuses_an_attempt_that_began_too_early() -> None:
+    clock = rc.ManualClock()
+    with rc.Store(clock=clock) as store:
+        store.jobs.enqueue("parent", 7, id="f", queue="families", lifecycle="workflow", retry_policy=POLICY)
+        run_family(clock, store)
+        family = store.jobs.get("f")
+        settled_at = store.promises.get("f:child").settled_at or 0
+        first, last = family.attempts
+        early: Any = SimpleNamespace(
+            id=family.id,
+            version=family.version,
+            result=family.result,
+            completed_at=family.completed_at,
+            attempts=[first, last | {"startedAt": settled_at - 1}],
+        )
+        with pytest.raises(AssertionError, match="f"):
+            judge_family(store, early, 7)
+        early.attempts = family.attempts
+        judge_family(store, early, 7)
 
 
 @pytest.mark.all
@@ -185,10 +250,11 @@ def test_graphs_and_families_outlive_the_servers_and_the_workers_of_both(postgre
                 assert all(attempt["startedAt"] >= max(ends, default=0) for attempt in jobs[id].attempts), id
             for number in range(ROUNDS):
                 for member in range(FAMILIES):
-                    judge_family(store, jobs, f"f{number}-{member}", 10 * number + member)
+                    judge_family(store, jobs[f"f{number}-{member}"], 10 * number + member)
+            suspended = sum(attempt["outcome"] == "suspended" for job in jobs.values() for attempt in job.attempts)
             assert len(jobs) == ROUNDS * (NODES + 2 * FAMILIES)
             assert store.check() == []
     finally:
         scene.end()
-    print(f"jobs {len(jobs)}, kills {dict(scene.kills)}, crashed attempts {crashed}")
-    assert scene.kills["server"] == ROUNDS
+    print(f"jobs {len(jobs)}, kills {dict(scene.kills)}, crashed attempts {crashed}, suspended attempts {suspended}")
+    assert scene.kills["server"] == ROUNDS and suspended
