@@ -96,7 +96,7 @@ def _open_at_once(url: str, count: int) -> None:
     with contextlib.ExitStack() as clients:
         opened = [clients.enter_context(libpq.Connection(url)) for _ in range(count)]
         for one in opened:
-            one.execute("BEGIN")
+            one.execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0")  # a test may give its role one of 10 ms
         for one in opened:
             one.execute("COMMIT")  # the pooler closes the connection of a transaction whose client goes away
 

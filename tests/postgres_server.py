@@ -217,6 +217,17 @@ class PostgresServer:
         """Deletes a database and ends its connections."""
         self.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
+    @contextlib.contextmanager
+    def database_in_turn(self, name: str) -> Iterator[str]:
+        """A new database whose name, like the names of its roles, is one for all processes of a test run, which take turns; yields its URL."""
+        with (self.folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            url = self.create_database(name)
+            try:
+                yield url
+            finally:
+                self.drop_database(name)
+
     def _create(self) -> None:
         sort_and_trust = ["--locale", "C", "--encoding", "UTF8", "--auth", "trust", "--no-sync", "--no-instructions"]
         self._run("initdb", "--pgdata", "new", "--username", USER, *sort_and_trust)

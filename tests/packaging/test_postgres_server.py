@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,18 @@ def test_what_was_committed_outlives_a_crash_of_the_server() -> None:
         assert server.execute("SELECT n, current_setting('max_connections') FROM t", "a") == [("1", "10")]
         server.drop_database("a")
     assert not server.folder.exists()
+
+
+def test_databases_of_one_name_are_made_in_turn() -> None:
+    server = postgres_server.shared()
+
+    def use(number: int) -> list[tuple[str | None, ...]]:
+        with server.database_in_turn("turns"):
+            server.execute(f"CREATE TABLE t (n int); INSERT INTO t VALUES ({number})", "turns")
+            return server.execute("SELECT n FROM t", "turns")
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(use, range(4))) == [[(f"{number}",)] for number in range(4)]
 
 
 TABLES = """

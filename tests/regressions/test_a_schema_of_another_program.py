@@ -38,9 +38,8 @@ OTHERS = {
 def server() -> Iterator[postgres_server.PostgresServer]:
     require(POSTGRES)
     server = postgres_server.shared()
-    server.create_database("shared_by_two")
-    yield server
-    server.drop_database("shared_by_two")
+    with server.database_in_turn("shared_by_two"):
+        yield server
 
 
 @pytest.mark.parametrize("other", OTHERS)

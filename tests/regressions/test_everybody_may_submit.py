@@ -41,15 +41,12 @@ SELECT kind, name, privilege_type FROM objects, aclexplode(acl) WHERE grantee = 
 def server() -> Iterator[postgres_server.PostgresServer]:
     require(POSTGRES)
     server = postgres_server.shared()
-    server.create_database(DATABASE)
-    for role in ROLES:
-        server.execute(f'DROP ROLE IF EXISTS "{role}"; CREATE ROLE "{role}" LOGIN', DATABASE)
-    yield server
-    for role in ROLES:
-        server.execute(f'DROP OWNED BY "{role}"', DATABASE)
-    server.drop_database(DATABASE)
-    for role in ROLES:
-        server.execute(f'DROP ROLE "{role}"')
+    with server.database_in_turn(DATABASE):
+        for role in ROLES:
+            server.execute(f'DROP ROLE IF EXISTS "{role}"; CREATE ROLE "{role}" LOGIN', DATABASE)
+        yield server
+        for role in ROLES:
+            server.execute(f'DROP OWNED BY "{role}"; DROP ROLE "{role}"', DATABASE)
 
 
 def as_role(server: postgres_server.PostgresServer, role: str) -> psycopg.Connection:

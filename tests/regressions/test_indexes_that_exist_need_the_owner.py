@@ -20,8 +20,8 @@ def url() -> Iterator[str]:
     """The URL of a new database."""
     require(POSTGRES)
     server = postgres_server.shared()
-    yield server.create_database("indexes")
-    server.drop_database("indexes")
+    with server.database_in_turn("indexes") as url:
+        yield url
     server.execute(f"DROP ROLE IF EXISTS {ROLE}")
 
 

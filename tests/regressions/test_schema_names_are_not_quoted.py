@@ -26,9 +26,8 @@ NAMES = ["order", "user", "all", "2024", "1a", "_", "0", "select", "a" * 63]
 @pytest.fixture
 def database() -> Iterator[str]:
     require(POSTGRES)
-    server = postgres_server.shared()
-    yield server.create_database("names")
-    server.drop_database("names")
+    with postgres_server.shared().database_in_turn("names") as url:
+        yield url
 
 
 def submit(database: str, schema: str, id: str) -> None:

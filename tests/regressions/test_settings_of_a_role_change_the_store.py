@@ -65,9 +65,8 @@ with rc.Store(sys.argv[1], busy_timeout=60_000) as store:
 def database() -> Iterator[str]:
     """The URL of a new database."""
     require(POSTGRES)
-    server = postgres_server.shared()
-    yield server.create_database("settings")
-    server.drop_database("settings")
+    with postgres_server.shared().database_in_turn("settings") as url:
+        yield url
 
 
 def set_all(url: str, settings: dict[str, str]) -> None:
@@ -222,12 +221,12 @@ def test_a_database_that_is_set_read_only_stays_so(database: str) -> None:
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
 def test_a_database_of_another_encoding_is_refused(encoding: str) -> None:
     require(POSTGRES)
-    server = postgres_server.shared()
-    server.execute(f"CREATE DATABASE encoded ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    server, name = postgres_server.shared(), f"encoded_{encoding.lower()}"
+    server.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
     try:
         with pytest.raises(rc.StoreError, match=f"the encoding of the database must be UTF8, got {encoding}: make another"):
-            rc.Store(server.url("encoded"))
-        assert server.execute("SELECT count(*) FROM pg_namespace WHERE nspname = 'resonate'", "encoded") == [("0",)]
+            rc.Store(server.url(name))
+        assert server.execute("SELECT count(*) FROM pg_namespace WHERE nspname = 'resonate'", name) == [("0",)]
     finally:
         with contextlib.suppress(RuntimeError):
-            server.drop_database("encoded")
+            server.drop_database(name)
