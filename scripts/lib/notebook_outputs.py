@@ -13,6 +13,7 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -33,9 +34,15 @@ _VARYING = [
 def run(path: Path) -> Any:
     """Run a notebook in a kernel of its own, from top to bottom, and return it with outputs as they are stored."""
     document = nbformat.read(path, as_version=4)
-    where = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(document, timeout=300, kernel_name="python3", resources=where).execute()
+    execute(document, resources={"metadata": {"path": str(path.parent)}})
     return kept(document)
+
+
+def execute(document: Any, **options: Any) -> None:
+    """Run the cells of a document in a kernel of its own, whose sockets are files: another process may take a port before a kernel does."""
+    with tempfile.TemporaryDirectory(prefix="kernel-") as folder:
+        sockets = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/s"}})
+        NotebookClient(document, timeout=300, kernel_name="python3", config=sockets, **options).execute()
 
 
 def keep_kernels_in(folder: Path) -> None:

@@ -73,7 +73,7 @@ PICTURES = {
 
 @pytest.fixture(autouse=True)
 def quiet_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Lets the kernel use sockets in a folder of its own, instead of ports and the home directory."""
+    """Lets the kernel use files in a folder of its own, instead of the home directory."""
     for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
         monkeypatch.setenv(name, str(tmp_path))
     import notebook_outputs

@@ -104,9 +104,9 @@ def test_thousands_of_marks_and_promises_are_thinned() -> None:
     store.schedules.create("often", "* * * * *", promise_timeout=SECOND, tags={"resonate:timer": "true"})
     store.promises.create_many([f"p{number:03}" for number in range(100)], 5)
     clock.advance(DAY)
-    began = time.perf_counter()
+    began = time.process_time()
     figure = rc.display.timeline(trace)
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
     assert len(axes_of(figure).lines) < 1500
     assert rows(figure) == ["nobody takes it", "often × 1,440", "p# × 100"]
     assert {"number that run", "failed"} <= explained(figure)

@@ -27,8 +27,9 @@ DELIVERED: dict[str, Respond] = {
 }
 
 
-async def _pushed(url: str) -> None:
-    client = PushClient(PushSettings(timeout=2, allow=[ip_network("127.0.0.1/32")]))
+async def _pushed(url: str, timeout: int) -> None:
+    """Pushes a message to a receiver that has some seconds for its status."""
+    client = PushClient(PushSettings(timeout=timeout, allow=[ip_network("127.0.0.1/32")]))
     try:
         await asyncio.wait_for(client.push(url, b"{}"), 60)
     finally:
@@ -42,9 +43,9 @@ def test_a_receiver_of_an_enemy(name: str) -> None:
         try:
             if name in LOST:
                 with pytest.raises(PushFailed):
-                    asyncio.run(_pushed(receiver.url))
+                    asyncio.run(_pushed(receiver.url, 2))
             else:
-                asyncio.run(_pushed(receiver.url))
+                asyncio.run(_pushed(receiver.url, 30))
             assert tracemalloc.get_traced_memory()[1] < 20_000_000
         finally:
             tracemalloc.stop()

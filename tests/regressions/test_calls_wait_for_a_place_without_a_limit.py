@@ -16,25 +16,31 @@ from resonate_core.worker.url_client import UrlClient
 
 
 def test_the_wait_for_a_connection_counts() -> None:
-    ended = threading.Event()
-
-    def silent(asked: Asked) -> bytes:
-        ended.wait(60)
-        return b""
-
-    async def call(url: str) -> list[object]:
-        async with rc.connect(url, timeout=2, retry_for=0).aio as aio:
+    async def call(url: str, timeout: float) -> list[object]:
+        async with rc.connect(url, timeout=timeout, retry_for=0).aio as aio:
             return await asyncio.gather(*(aio.promises.get(f"p{n}") for n in range(40)), return_exceptions=True)
 
-    with enemy(silent) as server:
-        try:
-            found = asyncio.run(call(server.url))
-            asked = len(server.asked)
-        finally:
-            ended.set()
-    errors = [error for error in found if isinstance(error, rc.Unreachable)]
-    assert len(errors) == 40 and all("did not answer in time" in str(error) for error in errors)
-    assert (asked, sum(error.executed for error in errors)) == (4, 4)
+    def asked_and_executed(timeout: float) -> tuple[int, int]:
+        ended = threading.Event()
+
+        def silent(asked: Asked) -> bytes:
+            ended.wait(60)
+            return b""
+
+        with enemy(silent) as server:
+            try:
+                found = asyncio.run(call(server.url, timeout))
+                asked = len(server.asked)
+            finally:
+                ended.set()
+        errors = [error for error in found if isinstance(error, rc.Unreachable)]
+        assert len(errors) == 40 and all("did not answer in time" in str(error) for error in errors)
+        return asked, sum(error.executed for error in errors)
+
+    counts = asked_and_executed(2)
+    if counts < (4, 4):  # a slow machine had not sent the four requests in two seconds
+        counts = asked_and_executed(20)
+    assert counts == (4, 4)
 
 
 def test_the_wait_for_a_thread_counts() -> None:

@@ -42,7 +42,7 @@ PICTURES, TABLES = 4, 2
 def notebook(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The notebook after a run, with the states of its widgets, as `nbconvert --execute` has it."""
     pytest.importorskip("anywidget")
-    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("nbclient")
     v4: Any = pytest.importorskip("nbformat.v4")
 
     sys.path.insert(0, str(ROOT / "scripts" / "lib"))
@@ -53,7 +53,7 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Any:
         for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
             patch.setenv(name, "")
         notebook_outputs.keep_kernels_in(tmp_path_factory.mktemp("kernel"))
-        nbclient.NotebookClient(document, timeout=300, kernel_name="python3").execute()
+        notebook_outputs.execute(document)
     assert document.metadata["widgets"], "the states of the widgets are there"
     return document
 

@@ -65,11 +65,11 @@ def _server(silent: Callable[[Asked, int], bool], released: threading.Event, ask
 def test_a_server_that_answers_no_heartbeat() -> None:
     released, asked, called = threading.Event(), list[str](), Called()
     with enemy(_server(lambda one, number: one.envelope["kind"] == "job.heartbeat", released, asked)) as server:
-        worker = Worker(server.url, queues="q", name="w", lease=1500, grace=10)
+        worker = Worker(server.url, queues="q", name="w", lease=6000, grace=10)
         worker.task("t")(called.run)
         with closing(worker), worker:
             try:
-                assert called.ended.wait(20)
+                assert called.ended.wait(40)
                 assert called.reason == "lost"
                 assert asked.count("job.heartbeat") >= 2
             finally:

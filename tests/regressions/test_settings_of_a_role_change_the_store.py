@@ -128,6 +128,8 @@ def test_every_setting_of_a_role_at_once(database: str) -> None:
     with rc.Store(database) as store:
         assert (sum(store.counts()["promises"].values()), store.check()) == (160, [])
         with psycopg.connect(database) as connection:
+            connection.execute("SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0; SET lock_timeout = 0")
+            connection.commit()
             rc.submit(connection, "promise.create", {"id": "é:submitted", "timeoutAt": FAR})
         store.tick()
         assert store.promises.get("é:submitted").state == "pending"
@@ -140,7 +142,7 @@ def test_the_limits_of_a_role_are_not_those_of_a_store(database: str) -> None:
     """A writer waits for as long as its busy_timeout says."""
     set_all(database, {"statement_timeout": "100", "lock_timeout": "100", "idle_in_transaction_session_timeout": "1000"})
     with rc.Store(database, busy_timeout=60_000) as store, psycopg.connect(database, autocommit=True) as other:
-        other.execute("SET idle_in_transaction_session_timeout = 0")
+        other.execute("SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0; SET lock_timeout = 0")
         other.execute("BEGIN")
         other.execute("SELECT FROM resonate.write_lock FOR UPDATE")
         release = threading.Timer(0.5, lambda: other.execute("ROLLBACK"))

@@ -137,7 +137,7 @@ def test_a_timeout_cancels_it() -> None:
 
     store = rc.Store()
     worker = Worker(store, concurrency=1)
-    task = worker.task("x", max_retries=0, timeout=100)(wrapped(long))
+    task = worker.task("x", max_retries=0, timeout=2000)(wrapped(long))
     quick = worker.task("quick", retention="kept")(lambda: "ran")
     with worker:
         job = task.enqueue()
