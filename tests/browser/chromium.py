@@ -61,7 +61,7 @@ def browser() -> Any:
         from playwright.sync_api import sync_playwright
 
         _driver = sync_playwright().start()
-        _browser = _driver.chromium.launch(executable_path=EXECUTABLE, args=ARGUMENTS)
+        _browser = _driver.chromium.launch(executable_path=EXECUTABLE, args=ARGUMENTS, timeout=120_000)
     return _browser
 
 

@@ -38,7 +38,7 @@ class Ui:
         self.page, self.base = page, base
         self.expected: list[str] = []
         self.problems: list[str] = []
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.add_init_script(VIOLATIONS)
         page.on(
             "console", lambda message: message.type in ("error", "warning") and self.problems.append(f"console: {message.text}")

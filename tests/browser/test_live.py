@@ -51,15 +51,17 @@ def test_a_server_that_comes_back_is_found_again(own_shop: Shop, open_page: Open
     ui.expected += ["net::ERR", "Failed to load resource"]
     page = ui.go("jobs?queue=video")
     page.locator(".live.on").wait_for()
-    page.route("**/api/**", lambda route: route.abort())
+    for asked in ("**/api/**", "**/api/events"):
+        page.route(asked, lambda route: route.abort())
     page.evaluate(HIDE, True)
     page.evaluate(HIDE, False)
     page.locator(".live.off").wait_for()
     page.evaluate("location.hash = '#/queues'")
     page.get_by_role("alert").get_by_text("The server cannot be reached").wait_for()
-    page.unroute("**/api/**")
+    page.unroute("**/api/**")  # but not the stream, which would load the view before the button is clicked
     page.get_by_role("button", name="Try again").click()
     page.locator("tbody tr", has_text="imports").wait_for()
+    page.unroute("**/api/events")
     page.locator(".live.on").wait_for()
 
 

@@ -14,6 +14,7 @@ from jobs_in_states import HOUR, fill, opened, running, terminal
 from protocol_server import Run
 
 import resonate_core as rc
+from free_ports import free_port
 from resonate_core.cli import dash_frame
 from resonate_core.cli.dash_frame import Frame, FrameReader
 from resonate_core.cli.dash_view import drawn
@@ -143,7 +144,7 @@ def test_a_server_that_goes_and_comes_back(tmp_path: Path) -> None:
                 return process
         raise AssertionError("it does not serve")
 
-    server = serve("0")
+    server = serve(str(free_port()))
     address = str(server.url)  # type: ignore[attr-defined]
     try:
         with terminal("dash", "--interval", "50ms", "--url", f"http://{address}") as live:

@@ -14,6 +14,7 @@ import pytest
 from protocol_server import FAR, Run, Server
 
 import resonate_core as rc
+from free_ports import free_port
 
 REFUSALS = [
     (["promises", "get", "nobody"], 4, 404),
@@ -146,11 +147,7 @@ def test_nobody_listens(run: Run, unused_port: int) -> None:
 
 @pytest.fixture
 def unused_port() -> int:
-    import socket
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    return free_port()
 
 
 @pytest.mark.parametrize("url", ["ftp://h", "h:8001", "http://", "", "http://[::1"])

@@ -22,7 +22,7 @@ def test_a_timeout_ends_an_attempt(make_worker, live_store, asynchronous):
 
     if asynchronous:
 
-        @worker.task("t", max_retries=0, timeout=30)
+        @worker.task("t", max_retries=0, timeout=1_000)
         async def body(job: JobContext):
             try:
                 await asyncio.sleep(3600)
@@ -30,7 +30,7 @@ def test_a_timeout_ends_an_attempt(make_worker, live_store, asynchronous):
                 ended.append(job.reason)
     else:
 
-        @worker.task("t", max_retries=0, timeout=30)
+        @worker.task("t", max_retries=0, timeout=1_000)
         def body(job: JobContext):
             while not job.cancelled:
                 threading.Event().wait(0.002)
@@ -51,7 +51,7 @@ def test_a_thread_that_goes_on_keeps_its_slot_and_nothing_else(make_worker, live
     go_on = threading.Event()
     order: list[str] = []
 
-    @worker.task("stubborn", max_retries=0, timeout=20)
+    @worker.task("stubborn", max_retries=0, timeout=1_000)
     def stubborn():
         go_on.wait(60)
         order.append("stubborn")
@@ -191,7 +191,7 @@ def test_a_deadline_ends_an_attempt(make_worker, live_store, asynchronous):
 
     with worker:
         began = live_store.now
-        job = body.enqueue(deadline=began + 100)
+        job = body.enqueue(deadline=began + 3_000)
         until(lambda: ended == ["timeout"], ended)
     failed = live_store.jobs.get(job.id)
     assert (failed.state, failed.error["code"]) == ("failed", "DeadlineExceeded")

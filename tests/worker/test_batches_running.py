@@ -178,7 +178,7 @@ def test_a_timeout_ends_the_attempts_of_all(make_worker, live_store, asynchronou
 
     if asynchronous:
 
-        @worker.batch_task("t", group="g", max_retries=0, timeout=30)
+        @worker.batch_task("t", group="g", max_retries=0, timeout=1_000)
         async def body(payloads, batch: BatchContext):
             try:
                 await asyncio.sleep(3600)
@@ -186,7 +186,7 @@ def test_a_timeout_ends_the_attempts_of_all(make_worker, live_store, asynchronou
                 ended.append(batch.reason)
     else:
 
-        @worker.batch_task("t", group="g", max_retries=0, timeout=30)
+        @worker.batch_task("t", group="g", max_retries=0, timeout=1_000)
         def body(payloads, batch: BatchContext):
             until(lambda: batch.cancelled)
             ended.append(batch.reason)

@@ -23,7 +23,7 @@ LIFECYCLES = pytest.mark.parametrize("lifecycle", [None, "asynq", "horsies"])
 
 
 class Watched(StoreClient):
-    """A client that records the requests made with it."""
+    """A client that records the requests made with it, and counts the exchanges that complete, start or claim a job."""
 
     def __init__(self, store: rc.Store) -> None:
         super().__init__(store)
@@ -32,12 +32,13 @@ class Watched(StoreClient):
         self.transactions = 0
 
     def exchange(self, results: Any, held: Any, claim: Claim) -> Any:
-        self.transactions += 1
         if claim.most:
             self.claims.append((claim.most, claim.start))
         if held:
             self.started.append(len(held))
-        return super().exchange(results, held, claim)
+        done = super().exchange(results, held, claim)
+        self.transactions += bool(results or held or (done.claimed and done.claimed.jobs))
+        return done
 
     def claim(self, claim: Claim) -> Any:
         raise AssertionError("a worker claims in the transaction that completes and starts")

@@ -23,11 +23,11 @@ def store(tmp_path: Path) -> Iterator[rc.Store]:
 
 
 @pytest.fixture
-def start(tmp_path: Path, store: rc.Store) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+def start(tmp_path: Path, store: rc.Store) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     running = []
 
-    def started() -> subprocess.Popen[bytes]:
-        running.append(subprocess.Popen([sys.executable, str(PROGRAM), str(tmp_path / "jobs.db"), str(tmp_path)]))
+    def started(lease: int = 60_000) -> subprocess.Popen[bytes]:
+        running.append(subprocess.Popen([sys.executable, str(PROGRAM), str(tmp_path / "jobs.db"), str(tmp_path), str(lease)]))
         return running[-1]
 
     yield started
@@ -36,8 +36,8 @@ def start(tmp_path: Path, store: rc.Store) -> Iterator[Callable[[], subprocess.P
         process.wait()
 
 
-def enqueue(store: rc.Store, n: int, wait: float, **options: object) -> rc.Job:
-    return store.jobs.enqueue("t", {"n": n, "wait": wait}, **options)
+def enqueue(store: rc.Store, n: int, wait: float, first: float = 0, **options: object) -> rc.Job:
+    return store.jobs.enqueue("t", {"n": n, "wait": wait, "first": first}, **options)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -64,8 +64,9 @@ def test_a_second_signal_puts_back_what_runs(store: rc.Store, start, tmp_path: P
 
 
 def test_what_a_dead_worker_held_is_done_by_another(store: rc.Store, start, tmp_path: Path):
-    jobs = [enqueue(store, n, 1.0, retry_policy={"kind": "fixed", "intervals": [0]}) for n in range(4)]
-    first = start()
+    policy = {"kind": "fixed", "intervals": [0]}
+    jobs = [enqueue(store, n, 1.0, first=3600 if n < 2 else 0, retry_policy=policy) for n in range(4)]
+    first = start(lease=4_000)
     until(lambda: (tmp_path / "began-0-1").exists() and (tmp_path / "began-1-1").exists())
     first.kill()
     first.wait()

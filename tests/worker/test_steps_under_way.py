@@ -78,9 +78,9 @@ def test_why_names_the_step_that_runs(make_worker: Any, live_store: rc.Store, qu
     before = live_store.now
     fulfil.using(id="order").delay()
     with worker:
-        until(lambda: "runs since" in rc.why(live_store, "order").sentence)
+        # On a slow machine the first attempt, which ends at once, may run for long enough to be named.
+        until(lambda: "; attempt 2 of step charge (order:1) runs since " in rc.why(live_store, "order").sentence)
         sentence = rc.why(live_store, "order").sentence
-        assert "; attempt 2 of step charge (order:1) runs since " in sentence
         assert sentence.endswith(", after ConnectionError: no route to the bank.")
         report = live_store.jobs.get("order").report
         assert report is not None
@@ -88,7 +88,7 @@ def test_why_names_the_step_that_runs(make_worker: Any, live_store: rc.Store, qu
         assert told.since is not None and before <= told.since <= live_store.now and told.attempt == 2
         hold.set()
         until(lambda: live_store.jobs.get("order").state == "completed")
-    lines = texts(live_store.jobs.get("order"))
+    lines = [line for line in texts(live_store.jobs.get("order")) if ", attempt 1: runs since" not in line]
     assert lines[0] == "step charge (order:1), attempt 1: ConnectionError: no route to the bank; again in 1 ms"
     assert len(lines) == 2, "each attempt is reported once"
 
@@ -101,8 +101,7 @@ def test_over_a_url(quick: None, kind: str) -> None:
         worker = Worker(url, name="far", poll_interval=20)
         define(worker, kind, hold, tries=2).using(id="order").delay()
         with worker, rc.connect(url) as client:
-            until(lambda: "runs since" in rc.why(client, "order").sentence)
-            assert "attempt 2 of step charge (order:1) runs since" in rc.why(client, "order").sentence
+            until(lambda: "attempt 2 of step charge (order:1) runs since" in rc.why(client, "order").sentence)
             hold.set()
             until(lambda: store.jobs.get("order").state == "completed")
         worker.close()
@@ -312,20 +311,21 @@ def test_a_replay_counts_the_attempts_before_the_first_timer(
 def test_a_timeout_of_a_step_in_a_thread(make_worker: Any, live_store: rc.Store) -> None:
     worker, hold = make_worker(), threading.Event()
 
-    @step(timeout=700)
     def slow(seconds: float) -> str:
         hold.wait(seconds)
         return "done"
 
+    limited = {timeout: step(timeout=timeout)(slow) for timeout in (700, 30_000)}
+
     @worker.workflow("f")
-    def f(seconds: float) -> str:
+    def f(seconds: float, timeout: int) -> str:
         try:
-            return slow(seconds)
+            return limited[timeout](seconds)
         except Exception as error:
             return str(error)
 
-    f.using(id="long").delay(30)
-    f.using(id="short").delay(0.55)
+    f.using(id="long").delay(30, 700)
+    f.using(id="short").delay(0.55, 30_000)
     with worker:
         until(lambda: {live_store.jobs.get(id).state for id in ("long", "short")} == {"completed"})
         hold.set()

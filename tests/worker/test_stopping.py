@@ -95,7 +95,7 @@ def test_a_body_that_looks_is_called_off_at_the_end_of_the_grace(make_worker, li
     job = body.enqueue()
     with worker:
         assert began.wait(60)
-    assert reasons == ["stopping"]
+    until(lambda: reasons == ["stopping"], reasons)
     assert live_store.jobs.get(job.id).state == "pending"
 
 

@@ -124,12 +124,11 @@ def test_jobs_whose_leases_could_not_be_renewed_are_called_off(live_store: rc.St
 
 
 def test_a_defect_of_the_upkeep_ends_the_worker(live_store: rc.Store):
-    worker, _ = shaky(live_store, ZeroDivisionError("a defect"), {"heartbeat": 10}, heartbeat=1)
-    began = threading.Event()
+    worker, client = shaky(live_store, ZeroDivisionError("a defect"), {"heartbeat": 10})
 
     @worker.task("t")
     def body(job: JobContext):
-        began.set()
+        client.failing["heartbeat"] = 1  # not before: a job whose body has not begun would be put back
         until(lambda: job.stopping)
 
     job = body.enqueue()

@@ -261,6 +261,8 @@ def test_calls_of_a_branch_that_is_cancelled_are_no_mistake(
     store: rc.Store, worker: Worker, recwarn: pytest.WarningsRecorder
 ) -> None:
     """A branch that was cancelled before it awaited its calls left a warning for each of them."""
+    gc.collect()
+    recwarn.clear()  # of tests before this one
 
     async def loses() -> None:
         later = run(str, "later")

@@ -232,7 +232,7 @@ def test_a_timeout_is_retried_and_a_thread_runs_on_unheard(end: tuple[rc.Store, 
             return "too late"
         return "in time"
 
-    slow = step(name="slow", timeout=100, retries=1, backoff=10)(slow_async if kind == "async" else slow_thread)
+    slow = step(name="slow", timeout=2_000, retries=1, backoff=10)(slow_async if kind == "async" else slow_thread)
 
     @worker.workflow("w")
     async def w() -> str:
