@@ -132,6 +132,7 @@ def test_deliveries_streams_and_the_outbox(monkeypatch: pytest.MonkeyPatch) -> N
                 on.unblock(f"u{i}", "poll://uni@workers/w0")
             on.unblock("nobody's", "poll://uni@nobody/x")
             await on.pass_time(1)
+            await on.until(lambda: on.waiting() == ["nobody's"])  # a thread of its own removes what was delivered
             markers = len([message for message in on.store.messages() if message.id.startswith("marker.")])
             after = await samples(on.app)
             assert after["resonate_poll_streams"] == 4

@@ -274,7 +274,7 @@ def test_a_prefix_gets_messages_about_its_own_ids_alone(play: Play) -> None:
                 on.unblock(f"{id}u", "poll://uni@workers/w1")
             await on.pass_time(6)
             assert narrow.ids == ["tenant1.a", "tenant1.au", "tenant1.b", "tenant1.bu"]
-            assert on.waiting() == ["tenant2.a", "tenant2.au", "tenant1", "tenant1u"]
+            await on.until(lambda: on.waiting() == ["tenant2.a", "tenant2.au", "tenant1", "tenant1u"])
             wide = await on.open("workers/w2", bearer(role="admin"))
             await on.quiet()
             assert wide.ids == ["tenant2.a", "tenant1"]

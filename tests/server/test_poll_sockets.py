@@ -133,7 +133,7 @@ def test_head_of_a_stream_opens_none(store: Store, method: str) -> None:
 
 def test_a_stream_is_recycled_and_its_connection_goes_on(store: Store) -> None:
     """The body ends like any chunked body, so a client sees its end and no error."""
-    with serving(store, streams={"lifetime": 0.3, **SOON}) as live, reading(live.port) as reader:
+    with serving(store, streams={"lifetime": 2, **SOON}) as live, reading(live.port) as reader:
         unblock(store, "a")
         assert reader.rest() == ["a"]
         reader.send(b"GET /poll/workers/w1 HTTP/1.1\r\nHost: here\r\n\r\n")

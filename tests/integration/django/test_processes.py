@@ -75,7 +75,7 @@ def test_another_worker_continues_after_a_kill(site: Place, tmp_path: Path) -> N
     until(lambda: "begins" in notes.read_text(), site, "worker.log")
     worker.kill()
     worker.wait()
-    other = site.manage("resonate_worker", "--name", "second", "--lease", "2", "--grace", "0", log="other.log")
+    other = site.manage("resonate_worker", "--name", "second", "--grace", "0", log="other.log")
     until(lambda: "begins 2" in notes.read_text(), site, "other.log")
     assert result(site, id)["workers"] == ["first", "second"]
     other.send_signal(signal.SIGTERM)

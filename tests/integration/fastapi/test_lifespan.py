@@ -222,7 +222,7 @@ def test_a_worker_that_runs_elsewhere_is_only_bound() -> None:
 
 def test_a_stop_lets_jobs_end_within_the_grace_and_puts_back_the_others() -> None:
     store = rc.Store()
-    worker = Worker(grace=200)
+    worker = Worker(grace=1000)
     go = asyncio.Event()
     count = 0
 
@@ -255,9 +255,8 @@ class Crash(Exception):
     """Stands for a defect in the worker."""
 
 
-def crashing_worker(after: int) -> Worker:
-    """A worker whose loop ends with an error after so many claims."""
-    claims = 0
+def crashing_worker(crashes: Callable[[], bool]) -> Worker:
+    """A worker whose loop ends with an error at its next claim once a condition holds."""
 
     class Failing:
         def __init__(self, wakeup: Any) -> None:
@@ -270,9 +269,7 @@ def crashing_worker(after: int) -> Worker:
             self._wakeup.__exit__(*raised)
 
         def rearm(self, until: int | None) -> None:
-            nonlocal claims
-            claims += 1
-            if claims > after:
+            if crashes():
                 raise Crash("a defect")
             self._wakeup.rearm(until)
 
@@ -280,7 +277,8 @@ def crashing_worker(after: int) -> Worker:
 
 
 def test_a_crash_of_the_worker_is_logged_makes_the_app_not_ready_and_is_raised(caplog: pytest.LogCaptureFixture) -> None:
-    worker = crashing_worker(after=1)
+    crashes = threading.Event()
+    worker = crashing_worker(crashes.is_set)
     worker.task("any")(lambda: None)
     resonate = Resonate(rc.Store(), worker=worker)
     app = Starlette(routes=[Route("/ready", resonate.ready)], lifespan=resonate.lifespan)
@@ -290,6 +288,7 @@ def test_a_crash_of_the_worker_is_logged_makes_the_app_not_ready_and_is_raised(c
         async with resonate.lifespan(app), httpx.AsyncClient(transport=transport, base_url="http://shop") as client:
             answer = await client.get("/ready")
             assert (answer.status_code, answer.json()) == (200, {"ready": True, "problems": []})
+            crashes.set()
             resonate.store.jobs.enqueue("any")
             await until(lambda: not resonate.worker_runs)
             answer = await client.get("/ready")

@@ -27,7 +27,7 @@ import resonate_core as rc
 
 T = TypeVar("T")
 
-PROCESSES, THREADS = 4, 4
+PROCESSES, THREADS, LEAST_KILLS = 4, 4, 4
 ENDED = ("completed", "failed", "cancelled", "expired", "archived")
 
 
@@ -91,7 +91,7 @@ def work(store: rc.Store, fleet: Fleet, seconds: float, faults: bool) -> list[st
         fleet.start()
     end = time.monotonic() + seconds
     next_kill = time.monotonic() + 1.0
-    while time.monotonic() < end:
+    while time.monotonic() < end or fleet.kills < LEAST_KILLS:
         if sure(lambda: waiting(store), faults) < 150:
             queue = fleet.chance.choice(("steps", "quick", "narrow"))
             new = [f"{queue}.{len(ids) + n}" for n in range(50)]

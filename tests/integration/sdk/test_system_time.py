@@ -92,11 +92,11 @@ def test_a_crashed_worker_is_replaced_within_its_lease():
         async def fine(ctx) -> str:
             return "taken over"
 
-        first, client1 = worker(store, pid="first", ttl=timedelta(milliseconds=200))
+        first, client1 = worker(store, pid="first", ttl=timedelta(seconds=2))
         client1.register(stuck, name="job")
         client1.run("j", "job")
         await started.wait()
-        await asyncio.sleep(0.5)  # longer than the lease: heartbeats renew it
+        await asyncio.sleep(2.5)  # longer than the lease: heartbeats renew it
         assert store.tasks.get("j").version == 1
         first.crash()
         _, client2 = worker(store, pid="second")

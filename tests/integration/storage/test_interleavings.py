@@ -9,6 +9,7 @@ import itertools
 import os
 import random
 import secrets
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -224,7 +225,7 @@ def parts_in_order(asked: dict[str, list[Envelope]], passed_over: bool) -> Itera
 
 
 def judge(
-    case: int, state: Any, kinds: tuple[Any, Any], order: str, between: Interleaving, first: rc.Store, jobs: bool
+    case: str, state: Any, kinds: tuple[Any, Any], order: str, between: Interleaving, first: rc.Store, jobs: bool
 ) -> str | None:
     """Runs a case, whose state `first` makes; returns why no order of the two explains it, or None."""
     x, y = f"x{case}", f"y{case}"
@@ -290,7 +291,13 @@ def run_cases(url: str, cases: int, seed: int, jobs: bool = False, optimistic: b
             kinds, state, order = pairs[case % len(pairs)], chance.choice(list(states)), chance.choice(ORDERS)
             both = table[kinds[0]], table[kinds[1]]
             maker = first if optimistic or case % 2 else between.actors["A"].store
-            if problem := judge(case, states[state], both, order, between, maker, jobs):
+            for attempt in ("", "-again", "-once-more"):
+                began = time.monotonic()
+                problem = judge(f"{case}{attempt}", states[state], both, order, between, maker, jobs)
+                # The server ends a transaction that stands still for 2 s. On a slow machine this case did.
+                if not problem or " raised StoreError" not in problem or time.monotonic() - began < 1:
+                    break
+            if problem:
                 problems.append(f"{state}; A: {kinds[0]}; B: {kinds[1]}; order {order}: {problem}")
         assert problems == [], f"seed {seed}: {len(problems)} of {cases} cases, the first: {problems[0]}"
         assert first.check() == []

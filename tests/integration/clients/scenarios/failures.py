@@ -6,8 +6,8 @@ from integration.clients.scene import Record, Scene
 
 STEPS = 4
 VALUE = [0, 100, 1, 2, 3]
-LEASE_MS = 2000
-"""A short lease: another worker takes over a dead worker's task when it expires."""
+LEASE_MS = 6000
+"""A short lease, which a slow machine can renew: another worker takes over a dead worker's task when it expires."""
 
 
 def _unchanged(scene: Scene, id: str, before: dict[str, Record]) -> None:
@@ -66,10 +66,10 @@ def server_killed(scene: Scene) -> None:
 def heartbeats(scene: Scene) -> None:
     """Three workflows on two workers take more than twice the time of their leases, and none of them is begun again."""
     scene.serve()
-    scene.worker("w1", ttl_ms=3000)
-    scene.worker("w2", ttl_ms=3000)
+    scene.worker("w1", ttl_ms=LEASE_MS)
+    scene.worker("w2", ttl_ms=LEASE_MS)
     caller = scene.caller("caller")
-    called = [caller.do("rpc", key, "work", [key, 7], target="workers") for key in ("a", "b", "c")]
+    called = [caller.do("rpc", key, "work", [key, 13], target="workers") for key in ("a", "b", "c")]
     assert [call.value() for call in called] == ["a done", "b done", "c done"]
     assert [len(scene.trace(key)) for key in ("a", "b", "c")] == [1, 1, 1]
     assert {scene.task(key)["version"] for key in ("a", "b", "c")} == {1}
