@@ -139,15 +139,11 @@ def test_check_tells_damage(run: Run, db: Path) -> None:
     assert any("(open)" in problem for problem in ran.json["problems"])
 
 
-def test_nobody_listens(run: Run, unused_port: int) -> None:
+def test_nobody_listens(run: Run) -> None:
+    unused_port = free_port()
     ran = run("promises", "get", "x", "--url", f"http://127.0.0.1:{unused_port}", "--json")
     one_error(ran, 3, None)
     assert str(unused_port) in ran.error["error"]
-
-
-@pytest.fixture
-def unused_port() -> int:
-    return free_port()
 
 
 @pytest.mark.parametrize("url", ["ftp://h", "h:8001", "http://", "", "http://[::1"])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import resonate_core as rc
+from awaiting import until
 from resonate_core.base.release_delay import Damper
 from resonate_core.calls.serial_executor import SerialExecutor
 from resonate_core.server import driver
@@ -14,7 +15,6 @@ from resonate_core.server.delivery import Declined, Delivery, Send
 from resonate_core.server.driver import Driver
 from resonate_core.server.metrics import Metrics
 
-PATIENCE = 60
 SHARED = "note://shared"
 BACKLOG = 4000
 
@@ -63,14 +63,6 @@ class OfOneTenant:
 
 def create(store: rc.Store, id: str, address: str = SHARED) -> None:
     store.promises.create(id, timeout=600_000, tags={"resonate:target": address})
-
-
-async def until(what: Callable[[], object]) -> None:
-    async def look() -> None:
-        while not what():
-            await asyncio.sleep(0.005)
-
-    await asyncio.wait_for(look(), PATIENCE)
 
 
 def played(store: rc.Store, at_first: Callable[[Delivery], None], awaited: set[str]) -> OfOneTenant:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
+from awaiting import until
 from resonate_core.base.release_delay import Damper
 from resonate_core.calls.serial_executor import SerialExecutor
 from resonate_core.server import delivery, driver
@@ -17,7 +18,6 @@ from resonate_core.server.delivery import Declined, Delivery, Send
 from resonate_core.server.driver import Driver
 from resonate_core.server.metrics import Metrics
 
-PATIENCE = 60
 PAUSE = 0.01
 
 
@@ -72,14 +72,6 @@ class Notes:
 
     async def close(self) -> None:
         pass
-
-
-async def until(what: Callable[[], bool]) -> None:
-    async def look() -> None:
-        while not what():
-            await asyncio.sleep(0.005)
-
-    await asyncio.wait_for(look(), PATIENCE)
 
 
 async def driven(store: Any, transport: Callable[[Delivery], Notes], body: Callable[[Driver, Notes], Any]) -> None:

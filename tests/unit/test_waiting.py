@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
+from awaiting import until
 from homes import Home
 
 SOON = 10**5
@@ -29,14 +30,6 @@ SOON = 10**5
 def live(make_store: Callable[..., rc.Store]) -> rc.Store:
     """A store on the system's clock, or on that of its database."""
     return make_store(clock=None)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Waits for something that comes soon."""
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.01)
 
 
 @contextmanager

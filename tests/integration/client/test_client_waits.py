@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
+from awaiting import until
 from server.live_server import serving
 
 from .flaky_server import flaky
@@ -117,10 +117,7 @@ def test_a_cancelled_wait_ends_its_stream(store: rc.Store, url: str) -> None:
         wait.cancel()
         with pytest.raises(asyncio.CancelledError):
             await wait
-        end = time.monotonic() + 60
-        while asyncio.all_tasks() != {asyncio.current_task()}:  # a request that was under way comes to its end
-            assert time.monotonic() < end
-            await asyncio.sleep(0.01)
+        await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})  # a request that was under way comes to its end
         await client.close()
 
     asyncio.run(main())

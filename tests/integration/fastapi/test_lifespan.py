@@ -20,21 +20,13 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 import resonate_core as rc
+from awaiting import until
 from resonate_core.asgi import AuthSettings, ServerSettings
 from resonate_core.contrib.starlette import Resonate, combine_lifespans, resonate_of
 from resonate_core.worker import Worker
 from resonate_core.worker.environment import Environment, commit_wakeup
 
 PATIENCE = 60.0
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Waits until a condition holds."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + PATIENCE
-    while not condition():
-        assert loop.time() < end, "it has not come to hold"
-        await asyncio.sleep(0.005)
 
 
 def show(request: Request) -> JSONResponse:

@@ -27,7 +27,9 @@ import resonate_core as rc
 
 T = TypeVar("T")
 
-PROCESSES, THREADS, LEAST_KILLS = 4, 4, 4
+PROCESSES, THREADS = 4, 4
+LEAST_KILLS = 4
+"""A run has so many at least."""
 ENDED = ("completed", "failed", "cancelled", "expired", "archived")
 
 

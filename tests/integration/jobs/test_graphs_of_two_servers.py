@@ -110,6 +110,10 @@ def while_one_is_killed(kill: Callable[[], None], delay: float, work: Callable[[
         raise errors[0]
 
 
+def enqueue_parent(client: rc.Client | rc.Store, id: str, number: int) -> None:
+    client.jobs.enqueue("parent", number, id=id, queue="families", lifecycle="workflow", retry_policy=POLICY)
+
+
 def enqueue(client: rc.Client, number: int, chance: random.Random, depth: dict[str, int]) -> None:
     """Enqueues a graph, some of whose nodes wait for nodes of the graph before, and some families."""
     graph = client.jobs.graph(f"g{number}")
@@ -121,8 +125,7 @@ def enqueue(client: rc.Client, number: int, chance: random.Random, depth: dict[s
         depth[id] = 1 + max((depth[one if ":" in one else graph.id_of(one)] for one in after), default=0)
     graph.enqueue()
     for member in range(FAMILIES):
-        payload, id = 10 * number + member, f"f{number}-{member}"
-        client.jobs.enqueue("parent", payload, id=id, queue="families", lifecycle="workflow", retry_policy=POLICY)
+        enqueue_parent(client, f"f{number}-{member}", 10 * number + member)
 
 
 def left(store: rc.Store) -> dict[str, int]:
@@ -185,7 +188,7 @@ def test_a_parent_may_take_a_message_that_came_before_its_attempt(lost_after: st
     """A parent that is lost once its child runs takes the message without being suspended: after its attempt began."""
     clock = rc.ManualClock()
     with rc.Store(clock=clock) as store:
-        store.jobs.enqueue("parent", 7, id="f", queue="families", lifecycle="workflow", retry_policy=POLICY)
+        enqueue_parent(store, "f", 7)
         if lost_after:
             [job] = store.jobs.claim("families", worker="w", lease=1000)
             store.jobs.record("f", job.version, [{"id": "f:first", "state": "resolved", "value": job.version}])
@@ -200,7 +203,7 @@ def test_a_parent_may_take_a_message_that_came_before_its_attempt(lost_after: st
 def test_the_judge_of_families_refuses_an_attempt_that_began_too_early() -> None:
     clock = rc.ManualClock()
     with rc.Store(clock=clock) as store:
-        store.jobs.enqueue("parent", 7, id="f", queue="families", lifecycle="workflow", retry_policy=POLICY)
+        enqueue_parent(store, "f", 7)
         run_family(clock, store)
         family = store.jobs.get("f")
         settled_at = store.promises.get("f:child").settled_at or 0

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -254,41 +255,50 @@ def test_the_outcome_of_a_commit_whose_answer_was_lost(postgres_url: str, cut: i
     check_cut_commit(proxy, proxy.url, looks=looks, alone_before=looks)
 
 
-def test_who_stands_still_stops_nobody_who_needs_other_rows(postgres_url: str) -> None:
-    """Neither those that share, nor one that wants to be alone: it lets them pass while it waits."""
-    between = Interleaving(shared(postgres_url), "A", clocks=False)
+def passed_while_one_waits(url: str, turn: int) -> tuple[int, bool]:
+    """How many creates passed a store that waited to be alone, and whether the machine was too slow for a verdict."""
+    between = Interleaving(shared(url), "A", clocks=False)
     with (
-        rc.Store(shared(postgres_url), busy_timeout=60_000) as other,
-        rc.Store(shared(postgres_url, "alone"), busy_timeout=1000) as alone,
+        rc.Store(shared(url), busy_timeout=60_000) as other,
+        rc.Store(shared(url, "alone"), busy_timeout=1000) as alone,
     ):
-        other.promises.create("p", FAR)
+        id = f"p{turn}"
+        other.promises.create(id, FAR)
         actor = between.actors["A"]
         actor.gate.shut()
-        actor.start(lambda store: store.promises.resolve("p"))
+        actor.start(lambda store: store.promises.resolve(id))
         actor.step()
         before = counted("shared_commits")
         for number in range(5):
-            other.promises.create(f"q{number}", FAR)
+            other.promises.create(f"q{turn}.{number}", FAR)
         assert counted("shared_commits") - before == 5
-        with ThreadPoolExecutor(1) as pool, libpq.Connection(plain(postgres_url)) as server:
-            waiting = pool.submit(alone.promises.create, "alone", FAR)
+        with ThreadPoolExecutor(1) as pool, libpq.Connection(plain(url)) as server:
+            waiting = pool.submit(alone.promises.create, f"alone{turn}", FAR)
             waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND NOT granted"
             while server.execute(waits)[0][0] == "0" and not waiting.done():
                 time.sleep(0.001)
-            passed, slowest, began = 0, 0.0, time.monotonic()
+            instants = [time.monotonic()]
             while not waiting.done():
-                at = time.monotonic()
-                other.promises.create(f"r{passed}", FAR)
-                passed, slowest = passed + 1, max(slowest, time.monotonic() - at)
-            waited = time.monotonic() - began
+                other.promises.create(f"r{turn}.{len(instants)}", FAR)
+                instants.append(time.monotonic())
             # The server ends the transaction of one that stands still for 2 s: on a slow machine, before the other one gives up.
             assert isinstance(waiting.exception(), rc.StoreBusy | None)
-        assert passed > 3 or slowest > 0.3 or waited < 0.5, "one that wants to be alone lets others pass, some in each 0.1 s"
         ended = actor.end()
         assert isinstance(ended, rc.StoreError) or ended.state == "resolved"
-        alone.promises.create("alone", FAR)
+        alone.promises.create(f"alone{turn}", FAR)
         assert other.check() == []
     between.close()
+    stood_still = any(later - earlier > 0.3 for earlier, later in pairwise(instants))
+    return len(instants) - 1, stood_still or instants[-1] - instants[0] < 0.5
+
+
+def test_who_stands_still_stops_nobody_who_needs_other_rows(postgres_url: str) -> None:
+    """Neither those that share, nor one that wants to be alone: it lets them pass while it waits."""
+    for turn in range(5):
+        passed, too_slow = passed_while_one_waits(postgres_url, turn)
+        if passed > 3 or not too_slow:
+            break
+    assert passed > 3
 
 
 def test_many_processes_create_the_same_promises(postgres_url: str) -> None:
